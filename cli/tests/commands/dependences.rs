@@ -274,3 +274,17 @@ fn the_page_of_lanes_that_are_parts_of_threads_has_what_the_verdict_says() {
     succeed("lockstep", &["report", "--models", "ipdom", "--region", "all", "-o", html.to_str().unwrap(), &trace]);
     assert!(crate::page::data(&html)["programs"][0]["replayed"].get("as_lanes").is_none());
 }
+
+/// The script runs all kernels; these are a few, among them values that go on in x87 registers and in the carry flag.
+#[test]
+fn kernels_have_the_dependences_that_judges_confirm() {
+    let checked = Command::new(root().join("scripts/check-dependences"))
+        .args(["ANTI", "TRUE_NEXT", "HISTOGRAM", "LONG_DOUBLE_SUM", "LONG_DOUBLE_CHAIN", "LONG_DOUBLE_EACH"])
+        .args(["CARRY_FLAG", "RACE"])
+        .env("LOCKSTEP", env!("CARGO_BIN_EXE_lockstep"))
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&checked.stdout).into_owned();
+    assert!(checked.status.success(), "{said}{}", String::from_utf8_lossy(&checked.stderr));
+    assert!(said.contains("8 kernels, 10 judgements"), "{said}");
+}

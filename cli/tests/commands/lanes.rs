@@ -112,7 +112,7 @@ fn lengths(trace: &str, lanes: Lanes) -> Vec<usize> {
 }
 
 /// The same of a part of the run.
-fn lengths_of(trace: &str, lanes: Lanes, region: Region) -> Vec<usize> {
+pub(crate) fn lengths_of(trace: &str, lanes: Lanes, region: Region) -> Vec<usize> {
     let options = ViewOptions {
         lanes,
         region,

@@ -24,6 +24,7 @@ mod page;
 mod pipes;
 mod predicted_schedules;
 mod predicting;
+mod rayon_items;
 mod recording_costs;
 mod reordering;
 mod results;

@@ -90,3 +90,32 @@ fn what_cannot_be_regrouped_is_refused() {
     let said = refused(&["--reorder", &place, "-W", "4,8"]);
     assert!(said.contains("with --reorder"), "{said}");
 }
+
+/// Where each lane is a warp of its own, regrouping changes nothing: not the fetches, nor the memory transactions of a
+/// real program, wherever its lanes are cut, in rows of segments or between them, in functions called or not.
+#[test]
+fn lanes_alone_in_their_warps_run_and_access_the_same_however_they_are_cut() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (program, trace) = (at("fft"), at("trace.bin"));
+    let source = root().join("workloads/fft/fft.c");
+    build(&source, program.as_ref(), &[]);
+    succeed("trace", &["--memory", "-o", &trace, &program, "-p", "8"]);
+    let text = std::fs::read_to_string(&source).unwrap();
+    let line = |function: &str, text_of_loop: &str| {
+        let begin = text.find(function).unwrap();
+        let loop_at = begin + text[begin..].find(text_of_loop).unwrap();
+        format!("fft.c:{}", 1 + text[..loop_at].matches('\n').count())
+    };
+    for place in
+        [line(" transform_row(", "for (int base"), line(" reverse_row(", "for ("), line(" transform(", "for (")]
+    {
+        let json = replayed(&["-W", "1", "-H", "ipdom", "--reorder", &place, "--check", &trace]);
+        let rows = json["reorder"]["rows"].as_array().unwrap();
+        assert!(json["reorder"]["visits"].as_u64().unwrap() > 8, "{place}: {json}");
+        assert!(rows[0]["transactions_32"].as_u64().unwrap() > 10_000, "{place}: {rows:?}");
+        for column in ["fetches", "transactions_32"] {
+            assert_eq!(rows[0][column], rows[1][column], "{place}: {column}");
+        }
+    }
+}

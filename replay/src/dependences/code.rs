@@ -1,15 +1,25 @@
 //! What instructions do with values: copy one, add to one, or use several.
 
+use super::x87;
 use crate::accesses::{reads, writes};
 use heuristics::{SegmentId, SegmentTable};
-use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
+use iced_x86::{
+    Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register, RflagsBits,
+};
 use trace_format::Pc;
 
-/// Registers as bits: the 16 general ones, then 32 of vectors, then 8 of masks.
-pub(super) type Registers = u64;
+/// Registers as bits: the 16 general ones, then 32 of vectors, then 8 of masks, then the carry flag, the other flags as
+/// one, and 8 of x87, counted from their stack's top.
+pub(super) type Registers = u128;
+
+/// The carry flag, which some instructions leave that change all others.
+const CARRY: u8 = 56;
+
+/// The first of x87.
+pub(super) const X87: u8 = 58;
 
 /// How many there are.
-pub(super) const REGISTERS: usize = 56;
+pub(super) const REGISTERS: usize = X87 as usize + x87::DEPTH as usize;
 
 /// By which an accumulator takes one more value; all of them are associative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -80,6 +90,12 @@ pub(super) struct Ran {
     /// What an update adds, where that is a constant.
     pub amount: i64,
     pub is_atomic: bool,
+    /// Whether it first puts a value on the stack of x87 registers.
+    pub pushes: bool,
+    /// How many values it takes off there in the end.
+    pub pops: u8,
+    /// The register whose value it exchanges with the top.
+    pub exchanges: Option<u8>,
 }
 
 fn number(register: Register) -> Option<u8> {
@@ -116,7 +132,9 @@ pub(super) fn of_segment(segments: &SegmentTable, id: SegmentId, factory: &mut I
 }
 
 fn unknown(pc: Pc) -> Ran {
-    Ran { pc, accesses: Vec::new(), uses: 0, writes: 0, does: Does::Other, amount: 0, is_atomic: false }
+    let (uses, writes, does) = (0, 0, Does::Other);
+    let (pushes, pops, exchanges) = (false, 0, None);
+    Ran { pc, accesses: Vec::new(), uses, writes, does, amount: 0, is_atomic: false, pushes, pops, exchanges }
 }
 
 /// `cmp a, b; cmovl a, b`: the comparison is a part of the selection, and no use of `a` by itself.
@@ -191,7 +209,19 @@ fn of(instruction: &Instruction, factory: &mut InstructionInfoFactory) -> Ran {
         Does::Other if replaces(instruction) => (read & !bit(instruction.op0_register())) | in_addresses,
         Does::Other => read,
     };
+    if x87::put(instruction, &mut ran) {
+        ran.uses |= in_addresses;
+    }
+    ran.uses |= flags(instruction.rflags_read());
+    ran.writes |= flags(instruction.rflags_modified());
     ran
+}
+
+/// The registers that stand for these flags: those that arithmetic sets.
+fn flags(bits: u32) -> Registers {
+    let others = RflagsBits::OF | RflagsBits::SF | RflagsBits::ZF | RflagsBits::AF | RflagsBits::PF;
+    let bit = |is_one: bool, number: u8| if is_one { 1 << number } else { 0 };
+    bit(bits & RflagsBits::CF != 0, CARRY) | bit(bits & others != 0, CARRY + 1)
 }
 
 /// The constant that an instruction adds, if it adds one.
@@ -420,6 +450,24 @@ mod tests {
         assert!(of_bytes(&[0xF0, 0x01, 0x07]).is_atomic);
         assert_eq!(of_bytes(&[0x66, 0x0F, 0xEF, 0xC0]).uses, 0);
         assert_eq!(of_bytes(&[0xF2, 0x0F, 0x2A, 0xC0]).uses, 1);
+        // adc eax, ebx; setb al; inc eax; jne.
+        let carry = 1 << CARRY;
+        assert_eq!(of_bytes(&[0x11, 0xD8]).uses & (3 * carry), carry);
+        assert_eq!(of_bytes(&[0x0F, 0x92, 0xC0]).uses, carry);
+        assert_eq!(of_bytes(&[0xFF, 0xC0]).writes & (3 * carry), 2 * carry, "the carry flag stays");
+        assert_eq!(of_bytes(&[0x75, 0xFE]).uses, 2 * carry);
+        // fld st(0); fld dword [rdi]; faddp st1, st0; fsubr st0, st1; fstp qword [rdi]; fxch st(3).
+        let st = |number: u8| Operand::Register(X87 + number);
+        let load = of_bytes(&[0xD9, 0xC0]);
+        assert_eq!((load.does, load.pushes), (Does::Copy { from: st(1), to: st(0) }, true));
+        assert_eq!(of_bytes(&[0xD9, 0x07]).does, Does::Copy { from: Operand::Memory(0), to: st(0) });
+        let taken = of_bytes(&[0xDE, 0xC1]);
+        assert_eq!((taken.does, taken.pops), (add(st(1), st(0), true), 1));
+        let reversed = Does::Update { operator: Operator::Add, acc: st(1), by: st(0), to: st(0), commutes: false };
+        assert_eq!(of_bytes(&[0xD8, 0xE9]).does, reversed);
+        let store = of_bytes(&[0xDD, 0x1F]);
+        assert_eq!((store.does, store.pops), (Does::Copy { from: st(0), to: Operand::Memory(0) }, 1));
+        assert_eq!(of_bytes(&[0xD9, 0xCB]).exchanges, Some(X87 + 3));
         // addsd xmm0, xmm1; maxsd xmm0, [rdi]; cmovl eax, ebx.
         let vectors = [Operand::Register(16), Operand::Register(17)];
         assert_eq!(of_bytes(&[0xF2, 0x0F, 0x58, 0xC1]).does, add(vectors[0], vectors[1], true));

@@ -30,12 +30,18 @@ pub(super) fn of(walker: &Walker) -> Dependences {
         known.count += flow.count;
         known.distance = known.distance.min(flow.distance);
     }
+    let mut guarded: BTreeMap<Pair, Flow> = flows.guarded.clone();
+    for (pair, flow) in flows.of_updates_guarded.iter().filter(|(pair, _)| !is_within(pair)) {
+        let known = guarded.entry(*pair).or_insert(Flow { count: 0, ..*flow });
+        known.count += flow.count;
+        known.distance = known.distance.min(flow.distance);
+    }
     let mut all: Vec<Dependence> =
         carried.iter().map(|(pair, flow)| of_flow(walker, Kind::Carried, *pair, flow)).collect();
-    all.extend(flows.guarded.iter().map(|(pair, flow)| of_flow(walker, Kind::Guarded, *pair, flow)));
+    all.extend(guarded.iter().map(|(pair, flow)| of_flow(walker, Kind::Guarded, *pair, flow)));
     all.extend((0..accumulators.updates.len()).map(|number| accumulators.judge(number, walker)));
     // Makers of values that were used by others, and accumulators: what they overwrite is no private place.
-    let makers = carried.keys().chain(flows.guarded.keys()).map(|pair| pair.0);
+    let makers = carried.keys().chain(guarded.keys()).map(|pair| pair.0);
     let makers: FxHashSet<u32> = makers.chain(accumulators.of.keys().copied()).collect();
     for (number, site) in walker.sites.iter().enumerate() {
         let overwrites = site.overwrote.0 > 0 && !site.is_atomic && !makers.contains(&(number as u32));

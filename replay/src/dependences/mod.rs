@@ -25,8 +25,8 @@
 //! induction, `t` private, `s` a reduction by addition, `b` carried at distance 1.
 //!
 //! *Limitation*: the result holds for the run that was seen. A loop whose only test depends on data (`while (p[i])`)
-//! has no early exit. Values in x87 and flag registers are not followed, and neither are gathers. For string
-//! instructions, only the first element of each access is.
+//! has no early exit. Gathers are not followed, nor is what x87 instructions leave in their status word. For string
+//! instructions, only the first element of each access is followed.
 
 #[cfg(test)]
 mod brute_force;
@@ -36,6 +36,7 @@ mod shadow;
 mod sites;
 mod value;
 mod walk;
+mod x87;
 
 use heuristics::SegmentId;
 use iced_x86::InstructionInfoFactory;

@@ -103,6 +103,8 @@ pub(super) struct Flows {
     pub carried: BTreeMap<Pair, Flow>,
     /// Of what updates made, used by something else.
     pub of_updates: BTreeMap<Pair, Flow>,
+    /// The same with a lock held, or between atomic instructions.
+    pub of_updates_guarded: BTreeMap<Pair, Flow>,
     /// From update to update.
     pub updates: BTreeMap<Pair, Flow>,
     /// With a lock held, or between atomic instructions.

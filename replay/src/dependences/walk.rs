@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 use trace_format::Pc;
 
-use super::code::{Access, Does, Operand, Operator, REGISTERS, Ran};
+use super::code::{Access, Does, Operand, Operator, REGISTERS, Ran, X87};
 use super::shadow::{Reader, Shadow};
 use super::sites::{Flows, OwnStack, Pair, Site, Steps, note, weight};
 use super::value::{Held, Made, Value};
@@ -149,7 +149,10 @@ impl Walker {
             Made::Steps | Made::Taken(_) => {
                 *self.sites[value.site as usize].uses.entry(site).or_default() += 1;
                 if is_foreign {
-                    note(&mut self.flows.of_updates, (value.site, site), (value.lane, self.lane), at);
+                    let is_guarded = self.is_guarded(value, site);
+                    let Flows { of_updates, of_updates_guarded, .. } = &mut self.flows;
+                    let flows = if is_guarded { of_updates_guarded } else { of_updates };
+                    note(flows, (value.site, site), (value.lane, self.lane), at);
                 }
             }
         }
@@ -160,9 +163,14 @@ impl Walker {
         self.used(held.value, held.copied_by.unwrap_or(site), at);
     }
 
+    /// Whether a lock is held where the value is used, or both who made it and who uses it are atomic.
+    fn is_guarded(&self, value: Value, site: u32) -> bool {
+        self.locks > 0 || self.sites[value.site as usize].is_atomic && self.sites[site as usize].is_atomic
+    }
+
     fn flow(&mut self, value: Value, site: u32, at: At) {
-        let both_atomic = self.sites[value.site as usize].is_atomic && self.sites[site as usize].is_atomic;
-        let flows = if self.locks > 0 || both_atomic { &mut self.flows.guarded } else { &mut self.flows.carried };
+        let is_guarded = self.is_guarded(value, site);
+        let flows = if is_guarded { &mut self.flows.guarded } else { &mut self.flows.carried };
         note(flows, (value.site, site), (value.lane, self.lane), at);
     }
 
@@ -219,6 +227,11 @@ impl Walker {
     /// The instruction runs, with the addresses of its accesses.
     pub fn ran(&mut self, ran: &Ran, site: u32, addresses: &[u64]) {
         self.sites[site as usize].is_atomic = ran.is_atomic;
+        let top = usize::from(X87);
+        if ran.pushes {
+            self.held[top..].rotate_right(1);
+            self.held[top] = Held::default();
+        }
         let mut left = ran.uses;
         while left != 0 {
             let register = left.trailing_zeros() as usize;
@@ -241,6 +254,13 @@ impl Walker {
                 }
                 self.write_registers(ran, Held::of(made));
             }
+        }
+        if let Some(other) = ran.exchanges {
+            self.held.swap(top, usize::from(other));
+        }
+        for _ in 0..ran.pops {
+            self.held[top] = Held::default();
+            self.held[top..].rotate_left(1);
         }
     }
 
