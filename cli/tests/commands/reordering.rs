@@ -108,7 +108,7 @@ fn lanes_alone_in_their_warps_run_and_access_the_same_however_they_are_cut() {
         format!("fft.c:{}", 1 + text[..loop_at].matches('\n').count())
     };
     for place in
-        [line(" transform_row(", "for (int base"), line(" reverse_row(", "for ("), line(" transform(", "for (")]
+        [line(" transform_row(", "for (long start"), line(" reverse_row(", "for ("), line(" transform(", "for (")]
     {
         let json = replayed(&["-W", "1", "-H", "ipdom", "--reorder", &place, "--check", &trace]);
         let rows = json["reorder"]["rows"].as_array().unwrap();
