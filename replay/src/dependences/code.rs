@@ -13,7 +13,7 @@ use trace_format::Pc;
 pub(super) type Registers = u128;
 
 /// The carry flag, which some instructions leave that change all others.
-const CARRY: u8 = 56;
+pub(super) const CARRY: u8 = 56;
 
 /// The first of x87.
 pub(super) const X87: u8 = 58;

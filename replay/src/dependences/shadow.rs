@@ -14,7 +14,13 @@ const MOST_PAGES: usize = 1 << 15;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(super) struct Reader {
     pub lane: u32,
+    /// With the bit [`Reader::LOCKED`] where a lock was held.
     pub site: u32,
+}
+
+impl Reader {
+    /// No instruction has so high a number.
+    pub const LOCKED: u32 = 1 << 31;
 }
 
 /// What is known about a byte.

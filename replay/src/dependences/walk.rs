@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 use trace_format::Pc;
 
-use super::code::{Access, Does, Operand, Operator, REGISTERS, Ran, X87};
+use super::code::{Access, CARRY, Does, Operand, Operator, REGISTERS, Ran, X87};
 use super::shadow::{Reader, Shadow};
 use super::sites::{Flows, OwnStack, Pair, Site, Steps, note, weight};
 use super::value::{Held, Made, Value};
@@ -181,11 +181,12 @@ impl Walker {
         let mut found: Option<Value> = None;
         // What is read from a function's frame was put there by the same function.
         let is_remembered = !access.in_frame && !access.is_stack;
+        let locked = if self.locks > 0 { Reader::LOCKED } else { 0 };
         self.shadow.each(address, access.size, |byte| {
             let value = byte.value;
             // The first one: it comes before whichever lane writes next.
             if is_remembered && value.lane != lane && byte.reader.lane < first {
-                byte.reader = Reader { lane, site };
+                byte.reader = Reader { lane, site: site | locked };
             }
             let is_foreign = value.lane >= first && value.lane != lane;
             // What another lane made counts more than what is the lane's own.
@@ -201,9 +202,11 @@ impl Walker {
         let (first, lane) = (self.first, self.lane);
         let is_stack = self.stack.holds(address);
         let ignores = is_stack && !self.follow;
-        let (mut overwrites, mut reader) = (false, None);
+        let (mut before, mut reader) = (None, None);
         self.shadow.each(address, access.size, |byte| {
-            overwrites |= byte.value.lane >= first && byte.value.lane != lane;
+            if byte.value.lane >= first && byte.value.lane != lane {
+                before = Some(byte.value);
+            }
             let read = byte.reader;
             if read.lane >= first && read.lane != lane {
                 reader = Some(read);
@@ -214,13 +217,19 @@ impl Walker {
         let known = &mut self.sites[site as usize];
         known.stored_at = known.stored_at.also(self.stack.place(address));
         // What is written back to an accumulator is none of the lane's own.
-        if overwrites && !is_stack && value.made == Made::Somehow {
-            known.overwrote = (known.overwrote.0 + 1, address);
+        if let Some(before) = before.filter(|_| !is_stack && value.made == Made::Somehow) {
+            if self.locks > 0 {
+                note(&mut self.flows.guarded, (before.site, site), (before.lane, lane), Some(address));
+            } else {
+                known.overwrote = (known.overwrote.0 + 1, address);
+            }
         }
         if let Some(reader) = reader
             && !ignores
         {
-            note(&mut self.flows.overwritten, (reader.site, site), (reader.lane, lane), Some(address));
+            let is_guarded = self.locks > 0 && reader.site & Reader::LOCKED != 0;
+            let flows = if is_guarded { &mut self.flows.guarded } else { &mut self.flows.overwritten };
+            note(flows, (reader.site & !Reader::LOCKED, site), (reader.lane, lane), Some(address));
         }
     }
 
@@ -415,11 +424,16 @@ impl Walker {
             Operand::Memory(index) => {
                 let (access, address) = (ran.accesses[usize::from(index)], addresses[usize::from(index)]);
                 self.store(address, access, result, site);
+                self.write_registers(ran, Held::of(result));
             }
             _ => {
                 let of_home = Held { value: result, under: None, copied_by: None, ..acc_held };
                 self.write_registers(ran, if made == Made::Somehow { Held::of(result) } else { of_home });
             }
+        }
+        // What is carried out of a sum is none of its partial results.
+        if ran.writes & 1 << CARRY != 0 {
+            self.held[usize::from(CARRY)] = Held::of(self.made(site, Made::Somehow));
         }
     }
 }

@@ -1,5 +1,5 @@
-//! What instructions do with x87 registers: these are a stack, whose top is register 0. Loads put a value on it, so that
-//! all others have a number one higher; instructions that pop take one off.
+//! What instructions do with x87 registers: these are a stack, whose top is register 0. Loads put a value on it, so
+//! that all others have a number one higher; instructions that pop take one off.
 //!
 //! Example: `fld [rdi]; faddp st1, st0` takes a value from memory into the accumulator that was the top.
 

@@ -8,6 +8,7 @@ mod joined;
 mod linkage;
 mod locking;
 mod markers;
+mod pieces;
 mod recording;
 mod regions;
 mod spinning;

@@ -4,6 +4,7 @@
 //!
 //! What is a lane is a [`Lanes`](super::Lanes): each has its rule in [`cutter`].
 
+mod counts;
 mod cutter;
 mod loops;
 mod merging;
@@ -21,7 +22,8 @@ use iced_x86::{Decoder, DecoderOptions};
 use rayon::prelude::*;
 use trace_format::{Pc, Seq, Trace};
 
-use self::cutter::{Begun, Counts, Cutter, Launch, Rule};
+use self::counts::Counts;
+use self::cutter::{Begun, Cutter, Launch, Rule};
 use self::loops::LoopsOf;
 use self::rows::AllRows;
 use self::store::{Lane, Store};

@@ -6,8 +6,8 @@
 //!
 //! Most blocks are kept whole, change the stack pointer by constants and call nothing half-way: they take a short way.
 //! Others that are kept whole take one that looks at their calls, returns and recorded stack pointers alone
-//! (`outlined.rs`). Blocks in which an extent of a function begins or ends are taken in pieces that go one of these ways
-//! each (`in_pieces.rs`). The rest are followed segment by segment (`in_parts.rs`).
+//! (`outlined.rs`). Blocks in which an extent of a function begins or ends are taken in pieces that go one of these
+//! ways each (`in_pieces.rs`). The rest are followed segment by segment (`in_parts.rs`).
 
 mod counts;
 mod events;
