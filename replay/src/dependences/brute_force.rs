@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use trace_format::Pc;
 
-use super::code::{Access, Does, Ran};
+use super::code::{Access, Ran, unknown};
 use super::walk::Walker;
 
 /// A lane's access: by which instruction, to which address, of how many bytes, and whether it writes.
@@ -47,8 +47,7 @@ fn walked(lanes: &[Vec<Accesses>]) -> (Counted, BTreeSet<(u64, u64)>, BTreeMap<u
                 is_selected: false,
             };
             let pc = Pc(u64::from(one.site));
-            let ran =
-                Ran { pc, accesses: vec![access], uses: 0, writes: 0, does: Does::Other, amount: 0, is_atomic: false };
+            let ran = Ran { accesses: vec![access], ..unknown(pc) };
             let site = walker.site(pc);
             walker.ran(&ran, site, &[one.address]);
         }

@@ -131,7 +131,8 @@ pub(super) fn of_segment(segments: &SegmentTable, id: SegmentId, factory: &mut I
     all
 }
 
-fn unknown(pc: Pc) -> Ran {
+/// An instruction of which nothing is known but where it is.
+pub(super) fn unknown(pc: Pc) -> Ran {
     let (uses, writes, does) = (0, 0, Does::Other);
     let (pushes, pops, exchanges) = (false, 0, None);
     Ran { pc, accesses: Vec::new(), uses, writes, does, amount: 0, is_atomic: false, pushes, pops, exchanges }
