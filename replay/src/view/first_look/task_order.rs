@@ -109,9 +109,11 @@ impl Known {
         self.last_by_object.insert(creation.object, number);
     }
 
-    /// The creation of a piece of a taskloop, which has more.
+    /// The creation of a piece of a taskloop, which has more. The name of clang's piece, an address, is its own, or was
+    /// that of another task before; checksums are odd, addresses even.
     fn of_piece(&self, run: &TaskRun) -> Option<Seq> {
-        let by_key = self.last_by_key.get(&(run.object, run.key));
+        let is_checksum = run.key & 1 == 1;
+        let by_key = self.last_by_key.get(&(run.object, run.key)).filter(|_| is_checksum);
         by_key.or_else(|| self.last_by_object.get(&run.object)).map(|number| self.all[*number].0)
     }
 
@@ -185,6 +187,13 @@ mod tests {
         ];
         assert_eq!(numbers(&threads), (vec![vec![1, 3], vec![0, 2, 4]], true));
         assert_eq!(TaskOrder::new(&threads).taskloops, [vec![0, 1], vec![0, 0, 1]], "two executions of one taskloop");
+    }
+
+    #[test]
+    fn an_address_that_was_another_tasks_does_not_name_the_loop_of_a_piece() {
+        let loops = [(0x100, 1), (0x200, 20)];
+        let threads = [thread(&loops, &[(0x100, 2, Some(0)), (0x200, 21, Some(0)), (0x100, 22, Some(30))])];
+        assert_eq!(TaskOrder::new(&threads).taskloops, [vec![0, 1, 1]]);
     }
 
     #[test]
