@@ -127,8 +127,10 @@ impl Walk<'_> {
         let codes = cursors[first].codes_left();
         let mut walked = Walked { total: RunTotal::default(), last: SegmentId(0), level };
         let mut transfer = None;
-        // So many of the codes are known to be those of all lanes.
-        let (mut known, mut look) = (if lanes.len() == 1 { codes.len() } else { codes.len().min(1) }, FIRST_LOOK);
+        // So many of the codes are run by all lanes, and so many of them were compared: the segment before which they
+        // stand need not be the same, but begins at one pc.
+        let (mut known, mut compared) = (if lanes.len() == 1 { codes.len() } else { codes.len().min(1) }, 0);
+        let mut look = FIRST_LOOK;
         'run: loop {
             for code in &codes[walked.total.segments..known] {
                 let Some(id) = code.as_segment() else { break 'run };
@@ -153,11 +155,11 @@ impl Walk<'_> {
             if !next.is_some_and(|brief| goes_on(&Way { brief, transfer, sp, level })) {
                 break;
             }
-            let further = cursor::common_further(cursors, lanes, known, look);
-            if further == known {
+            let common = cursor::common_further(cursors, lanes, compared, look);
+            if common <= known {
                 break;
             }
-            (known, look) = (further, (look * 2).min(MOST_LOOK));
+            (known, compared, look) = (common, common, (look * 2).min(MOST_LOOK));
         }
         walked
     }
