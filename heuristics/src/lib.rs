@@ -36,4 +36,5 @@ pub use warp::prediction::{Copied, Deconflict, Prediction, Predictions, calls_of
 pub use warp::ran::{Ran, Together};
 pub use warp::rotation::{Rotation, Round};
 pub use warp::seats::Seats;
+pub use warp::tracking::Tracking;
 pub use warp::{LaneState, Program, WarpView};

@@ -1,100 +1,230 @@
-//! The memory of the Long family: the last block entries of each lane, and the priority that follows from them.
+//! The memory of the Long family: the last block entries, or instructions, of each lane, and the priority that follows
+//! from them.
 
 use rustc_hash::FxHashMap;
 use trace_format::Pc;
 
-use crate::{Lane, LaneSet, Lead, MAX_LANES, Order, Together, WarpView};
+use crate::warp::mask::Mask;
+use crate::{Lane, LaneSet, LaneState, SegmentId, SegmentTable, Together, WarpView};
 
 /// The most block entries that a lane can be told to remember.
 pub(crate) const MOST: u32 = 64;
 
-/// Each lane's last N block-entry pcs; zeros at first. Beside them, where the lanes stand, so that a choice looks at
-/// those lanes only whose priority may have changed.
-pub(crate) struct History {
+/// What a lane remembers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Remembers {
+    /// Where it entered blocks.
+    Blocks,
+    /// Each instruction that it ran.
+    Instructions,
+}
+
+/// Each lane's last N pcs; zeros at first. Beside them, where the lanes stand, so that a choice looks at those lanes
+/// only that others are ahead of.
+pub(crate) struct History<M> {
     entries: usize,
     /// By lane, one after another, its last entries, each the number of a pc; the oldest stands where `oldest` says.
     rings: Vec<u32>,
     oldest: Vec<u8>,
-    numbers: FxHashMap<Pc, u32>,
+    numbers: Numbers,
     /// By number of a pc.
-    known: Vec<Known>,
-    /// By lane: the number of the pc at which it stood when it was looked at last.
+    known: Vec<Known<M>>,
+    /// By lane: the number of the pc at which it stands.
     at: Vec<u32>,
-    /// By lane: its priority then.
-    priorities: Vec<u8>,
-    /// By priority: the lanes that had it.
-    by_priority: Vec<LaneSet>,
-    /// The priorities that lanes had: a bit for each.
-    taken: LaneSet,
-    /// The lanes that may have moved since, or may have another priority.
-    changed: LaneSet,
-    /// The lanes that were ready then: others have run under another model since, if at all.
-    were_ready: LaneSet,
+    /// The lanes that stand anywhere.
+    standing: M,
+    /// Those that stand where other lanes have been.
+    behind: M,
 }
 
 /// What is known of a pc.
-struct Known {
+#[derive(Clone, Copy)]
+struct Known<M> {
     pc: Pc,
-    /// The lanes that remember it.
-    by: LaneSet,
+    /// The lanes that remember it, finished ones too.
+    by: M,
     /// How many they are.
-    count: usize,
-    /// The lanes that stood there when they were looked at last.
-    standing: LaneSet,
+    count: u32,
+    /// The lanes that stand there.
+    standing: M,
 }
 
-impl Known {
-    fn new(pc: Pc) -> Known {
-        Known { pc, by: LaneSet::EMPTY, count: 0, standing: LaneSet::EMPTY }
+impl<M: Mask> Known<M> {
+    fn new(pc: Pc) -> Known<M> {
+        Known { pc, by: M::EMPTY, count: 0, standing: M::EMPTY }
     }
 
-    fn set(&mut self, by: LaneSet) {
-        (self.by, self.count) = (by, by.len());
+    #[inline]
+    fn set(&mut self, by: M) {
+        (self.by, self.count) = (by, by.count() as u32);
+    }
+
+    /// Those of the lanes that are behind another if they stand here.
+    #[inline]
+    fn behind(&self, lanes: M) -> M {
+        match self.count {
+            0 => M::EMPTY,
+            1 => lanes.without(self.by),
+            _ => lanes,
+        }
     }
 }
 
-impl History {
-    pub(crate) fn new(entries: u32, lanes: usize) -> History {
-        let (entries, all) = (entries as usize, LaneSet::first(lanes));
-        let mut zero = Known { standing: all, ..Known::new(Pc(0)) };
-        zero.set(all);
-        let mut by_priority = vec![LaneSet::EMPTY; MAX_LANES];
-        by_priority[0] = all;
-        History {
-            entries,
-            rings: vec![0; entries * lanes],
-            oldest: vec![0; lanes],
-            numbers: std::iter::once((Pc(0), 0)).collect(),
-            known: vec![zero],
-            at: vec![0; lanes],
-            priorities: vec![0; lanes],
-            by_priority,
-            taken: LaneSet::only(Lane(0)),
-            changed: all,
-            were_ready: LaneSet::EMPTY,
-        }
-    }
+/// Numbers for pcs, of which the first is 0.
+struct Numbers {
+    remembers: Remembers,
+    by_pc: FxHashMap<Pc, u32>,
+    /// By segment, where it has been met: where in `of_instructions` its instructions begin, and 1 more; 0 elsewhere.
+    begins: Vec<u32>,
+    /// Of blocks the first one only.
+    of_instructions: Vec<u32>,
+}
 
-    /// The number of the pc, which is likely to have this one.
-    fn number(&mut self, pc: Pc, likely: u32) -> u32 {
-        if self.known[likely as usize].pc == pc {
-            return likely;
-        }
-        let next = self.known.len() as u32;
-        let number = *self.numbers.entry(pc).or_insert(next);
+impl Numbers {
+    /// The number of a pc; a new one is added to those known.
+    fn of_pc<M: Mask>(&mut self, pc: Pc, known: &mut Vec<Known<M>>) -> u32 {
+        let next = known.len() as u32;
+        let number = *self.by_pc.entry(pc).or_insert(next);
         if number == next {
-            self.known.push(Known::new(pc));
+            known.push(Known::new(pc));
         }
         number
     }
 
-    /// The lanes enter a block at this pc, and run on from there.
-    pub(crate) fn record(&mut self, lanes: LaneSet, pc: Pc) {
-        let Some(first) = lanes.lowest() else { return };
-        let number = self.number(pc, self.at[first.index()]);
+    /// The number of an instruction's pc.
+    #[inline]
+    fn of<M: Mask>(
+        &mut self,
+        (segment, instruction): (SegmentId, u32),
+        segments: &SegmentTable,
+        known: &mut Vec<Known<M>>,
+    ) -> u32 {
+        let begins = match self.begins.get(segment.0 as usize) {
+            Some(begins) if *begins > 0 => *begins,
+            _ => self.meet(segment, segments, known),
+        };
+        self.of_instructions[(begins - 1 + instruction) as usize]
+    }
+
+    /// The segment has not been met before.
+    #[cold]
+    fn meet<M: Mask>(&mut self, segment: SegmentId, segments: &SegmentTable, known: &mut Vec<Known<M>>) -> u32 {
+        self.begins.resize(segments.len(), 0);
+        let begins = self.of_instructions.len() as u32 + 1;
+        self.begins[segment.0 as usize] = begins;
+        let most = if self.remembers == Remembers::Blocks { 1 } else { usize::MAX };
+        for instruction in segments[segment].instructions.iter().take(most) {
+            let number = self.of_pc(instruction.pc, known);
+            self.of_instructions.push(number);
+        }
+        begins
+    }
+}
+
+impl<M: Mask> History<M> {
+    pub(crate) fn new(entries: u32, lanes: usize, remembers: Remembers) -> History<M> {
+        let entries = entries as usize;
+        let mut zero = Known::new(Pc(0));
+        zero.set(M::of(LaneSet::first(lanes)));
+        let numbers = Numbers {
+            remembers,
+            by_pc: std::iter::once((Pc(0), 0)).collect(),
+            begins: Vec::new(),
+            of_instructions: Vec::new(),
+        };
+        History {
+            entries,
+            rings: vec![0; entries * lanes],
+            oldest: vec![0; lanes],
+            numbers,
+            known: vec![zero],
+            at: vec![0; lanes],
+            standing: M::EMPTY,
+            behind: M::EMPTY,
+        }
+    }
+
+    /// The lanes that stand anywhere.
+    #[inline]
+    pub(crate) fn standing(&self) -> M {
+        self.standing
+    }
+
+    /// Those that stand where this one does, itself included.
+    #[inline]
+    pub(crate) fn mates(&self, lane: Lane) -> M {
+        self.known[self.at[lane.index()] as usize].standing
+    }
+
+    /// No lane stands anywhere.
+    pub(crate) fn restart(&mut self) {
+        while let Some(lane) = self.standing.lowest() {
+            self.leave(self.mates(lane), lane);
+        }
+    }
+
+    /// The ready lanes of a warp stand as they do; others may have moved them.
+    pub(crate) fn look(&mut self, warp: &WarpView) {
+        let (ready, segments) = (M::of(warp.ready()), &warp.program().segments);
+        for lane in self.standing.without(ready).each() {
+            self.leave(M::of(LaneSet::only(lane)), lane);
+        }
+        for lane in ready.each() {
+            let state = warp.lane(lane);
+            if self.standing.has(lane) {
+                if self.known[self.at[lane.index()] as usize].pc == state.pc {
+                    continue;
+                }
+                self.leave(M::of(LaneSet::only(lane)), lane);
+            }
+            let instructions = &segments[state.segment].instructions;
+            let at = instructions.partition_point(|instruction| instruction.pc < state.pc);
+            self.stand(M::of(LaneSet::only(lane)), state, at as u32, segments);
+        }
+    }
+
+    /// These lanes, which stand nowhere, come to this instruction.
+    #[inline]
+    pub(crate) fn stand(&mut self, lanes: M, state: &LaneState, instruction: u32, segments: &SegmentTable) {
+        let number = self.numbers.of((state.segment, instruction), segments, &mut self.known);
+        let known = &mut self.known[number as usize];
+        known.standing = known.standing.or(lanes);
+        self.standing = self.standing.or(lanes);
+        self.behind = self.behind.or(known.behind(lanes));
+        lanes.each().for_each(|lane| self.at[lane.index()] = number);
+    }
+
+    /// These lanes, mates of this one, go on from where they stand.
+    #[inline]
+    pub(crate) fn leave(&mut self, lanes: M, mate: Lane) {
+        let known = &mut self.known[self.at[mate.index()] as usize];
+        known.standing = known.standing.without(lanes);
+        self.standing = self.standing.without(lanes);
+        self.behind = self.behind.without(lanes);
+    }
+
+    /// These lanes, mates of this one, go on from where they stand, and remember it.
+    #[inline]
+    pub(crate) fn enter(&mut self, lanes: M, mate: Lane) {
+        self.leave(lanes, mate);
+        self.record(lanes, self.at[mate.index()]);
+    }
+
+    /// Where lanes remember blocks: those that go on with this one, which led the last ones that ran; none where it is
+    /// not ready inside a block.
+    #[inline]
+    pub(crate) fn goes_on(&mut self, reference: Option<Lane>, states: &[LaneState]) -> Option<M> {
+        let lane = reference.filter(|l| self.standing.has(*l) && !states[l.index()].starts_block)?;
+        let lanes = self.mates(lane);
+        self.leave(lanes, lane);
+        Some(lanes)
+    }
+
+    /// The lanes remember a pc.
+    fn record(&mut self, lanes: M, number: u32) {
         // Lanes that run together mostly forget the same.
-        let mut forgotten: Option<(u32, LaneSet)> = None;
-        for lane in lanes {
+        let (mut forgotten, mut by) = (number, M::EMPTY);
+        for lane in lanes.each() {
             let ring = &mut self.rings[lane.index() * self.entries..][..self.entries];
             let at = &mut self.oldest[lane.index()];
             let oldest = std::mem::replace(&mut ring[usize::from(*at)], number);
@@ -102,38 +232,42 @@ impl History {
             if oldest == number || ring.contains(&oldest) {
                 continue;
             }
-            match &mut forgotten {
-                Some((same, lanes)) if *same == oldest => lanes.insert(lane),
-                _ => {
-                    if let Some((number, lanes)) = forgotten.replace((oldest, LaneSet::only(lane))) {
-                        self.remembers(number, |by| by - lanes);
-                    }
+            if oldest != forgotten {
+                if forgotten != number {
+                    self.is_remembered(forgotten, |known| known.without(by));
                 }
+                (forgotten, by) = (oldest, M::EMPTY);
             }
+            by = by.or(M::of(LaneSet::only(lane)));
         }
-        if let Some((number, lanes)) = forgotten {
-            self.remembers(number, |by| by - lanes);
+        if forgotten != number {
+            self.is_remembered(forgotten, |known| known.without(by));
         }
-        self.remembers(number, |by| by | lanes);
-        self.changed = self.changed | lanes;
+        self.is_remembered(number, |known| known.or(lanes));
     }
 
-    /// Other lanes remember a pc: those that stand there have another priority.
-    fn remembers(&mut self, number: u32, of: impl Fn(LaneSet) -> LaneSet) {
+    /// Other lanes remember a pc: so others may be behind of those that stand there.
+    #[inline]
+    fn is_remembered(&mut self, number: u32, by: impl Fn(M) -> M) {
         let known = &mut self.known[number as usize];
-        known.set(of(known.by));
-        self.changed = self.changed | known.standing;
+        known.set(by(known.by));
+        if !known.standing.is_empty() {
+            self.behind = self.behind.without(known.standing).or(known.behind(known.standing));
+        }
     }
 
-    /// The lanes entered the blocks of a run together, led at its beginning by `reference`. The first segment counts
-    /// unless that lane goes on inside a block.
+    /// The lanes ran a run of segments together, led at its beginning by `reference`. Where blocks are remembered, the
+    /// first segment counts unless that lane goes on inside a block.
     pub(crate) fn record_run(&mut self, run: &Together, reference: Option<Lane>) {
         let goes_on = reference.is_some_and(|l| run.lanes.contains(l) && !run.first_starts_block.contains(l));
-        self.changed = self.changed | run.lanes;
-        let mut last: Vec<Pc> = run.block_entries_backwards(!goes_on).take(self.entries).collect();
+        let mut last: Vec<Pc> = match self.numbers.remembers {
+            Remembers::Blocks => run.block_entries_backwards(!goes_on).take(self.entries).collect(),
+            Remembers::Instructions => run.pcs_backwards().take(self.entries).collect(),
+        };
         last.reverse();
         for pc in last {
-            self.record(run.lanes, pc);
+            let number = self.numbers.of_pc(pc, &mut self.known);
+            self.record(M::of(run.lanes), number);
         }
     }
 
@@ -151,64 +285,28 @@ impl History {
         earlier.iter().chain(later)
     }
 
-    /// The ready lanes of the highest priority. A lane's priority is how many other lanes (finished ones too) remember
-    /// the pc at which it stands: those have been where it is, so it is behind them.
-    pub(crate) fn furthest_behind(&mut self, warp: &WarpView) -> LaneSet {
-        let ready = warp.ready();
-        let changed = (self.changed | (ready - self.were_ready)) & ready;
-        (self.changed, self.were_ready) = (LaneSet::EMPTY, ready);
-        for lane in changed {
-            self.look_at(lane, warp.lane(lane).pc);
+    /// The lanes of the highest priority of those that stand anywhere. A lane's priority is how many other lanes
+    /// (finished ones too) remember the pc at which it stands: those have been where it is, so it is behind them.
+    #[inline]
+    pub(crate) fn furthest_behind(&self) -> M {
+        if self.behind.is_empty() {
+            return self.standing;
         }
-        // The priorities of lanes that are not ready are left where they are.
-        let mut taken = self.taken;
-        while let Some(priority) = taken.highest() {
-            let lanes = self.by_priority[priority.index()] & ready;
-            if !lanes.is_empty() {
-                return lanes;
+        let (mut furthest, mut most) = (M::EMPTY, 0);
+        let mut left = self.behind;
+        while let Some(lane) = left.lowest() {
+            let known = &self.known[self.at[lane.index()] as usize];
+            let here = left.and(known.standing);
+            left = left.without(here);
+            // A lane that itself remembers its pc has one lane fewer to count.
+            let others = here.without(known.by);
+            let (lanes, priority) = if others.is_empty() { (here, known.count - 1) } else { (others, known.count) };
+            if priority > most {
+                (furthest, most) = (lanes, priority);
+            } else if priority == most {
+                furthest = furthest.or(lanes);
             }
-            taken.remove(priority);
         }
-        LaneSet::EMPTY
+        furthest
     }
-
-    /// The group chosen last, where it goes on: its reference lane is ready and inside a basic block.
-    pub(crate) fn goes_on(&mut self, warp: &WarpView, reference: Option<Lane>) -> Option<LaneSet> {
-        let lane = reference.filter(|l| warp.ready().contains(*l) && !warp.lane(*l).starts_block)?;
-        let lanes = warp.mates(lane);
-        self.changed = self.changed | lanes;
-        Some(lanes)
-    }
-
-    /// The lane stands at this pc.
-    fn look_at(&mut self, lane: Lane, pc: Pc) {
-        let l = lane.index();
-        let before = self.at[l];
-        let number = self.number(pc, before);
-        if number != before {
-            self.known[before as usize].standing.remove(lane);
-            self.known[number as usize].standing.insert(lane);
-            self.at[l] = number;
-        }
-        let known = &self.known[number as usize];
-        // A lane that itself remembers its pc has one lane fewer to count: so there are at most 255.
-        let priority = (known.count - usize::from(known.by.contains(lane))) as u8;
-        let before = std::mem::replace(&mut self.priorities[l], priority);
-        if before != priority {
-            let left = &mut self.by_priority[usize::from(before)];
-            left.remove(lane);
-            if left.is_empty() {
-                self.taken.remove(Lane(before));
-            }
-            self.by_priority[usize::from(priority)].insert(lane);
-            self.taken.insert(Lane(priority));
-        }
-    }
-}
-
-/// The lanes of a group that goes on inside a basic block run on until they come to others, or to the block's end.
-pub(crate) fn leads(lead: &mut Lead) {
-    lead.restart(Order::None);
-    lead.stop_at_blocks();
-    lead.stop_at_others();
 }

@@ -15,8 +15,12 @@
 //! queued and lane 0 runs 3, then lane 1 runs 9. Now lane 1 stands at 3, which lane 0 remembers: it catches up, and 5
 //! is shared.
 
-use crate::mechanisms::history::{self, History};
-use crate::{Choice, Entry, Family, Heuristic, Lane, LaneSet, Lead, Parameter, Together, Values, WarpView};
+use crate::mechanisms::history::{self, History, Remembers};
+use crate::warp::mask::Mask;
+use crate::{
+    Choice, Entry, Extent, Family, Heuristic, Lane, LaneSet, LaneState, Parameter, SegmentTable, Together, Tracking,
+    Values, WarpView,
+};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "long",
@@ -27,7 +31,7 @@ pub(crate) const ENTRY: Entry = Entry {
     parameters: &[PARAMETER],
     needs_control_flow: false,
     runs_blocks: false,
-    build: |settings, lanes, _| Box::new(Long::new(settings.count("n"), lanes)),
+    build: |settings, lanes, _| of(settings.count("n"), lanes, Remembers::Blocks),
 };
 
 /// How many block entries a lane remembers: the parameter of the whole family.
@@ -38,42 +42,59 @@ pub(crate) const PARAMETER: Parameter = Parameter {
     help: "how many block entries a lane remembers",
 };
 
-pub(crate) struct Long {
-    history: History,
+pub(crate) struct Long<M> {
+    history: History<M>,
+    remembers: Remembers,
     /// Lanes of equal priority that have not run yet, in lane order.
-    queue: LaneSet,
+    queue: M,
     reference: Option<Lane>,
 }
 
-impl Long {
-    pub(crate) fn new(n: u32, lanes: usize) -> Long {
-        Long { history: History::new(n, lanes), queue: LaneSet::EMPTY, reference: None }
+/// The model of a warp of so many lanes that remember so many entries.
+pub(crate) fn of(n: u32, lanes: usize, remembers: Remembers) -> Box<dyn Heuristic> {
+    if lanes <= 64 {
+        Box::new(Long::<u64>::new(n, lanes, remembers))
+    } else {
+        Box::new(Long::<LaneSet>::new(n, lanes, remembers))
+    }
+}
+
+impl<M: Mask> Long<M> {
+    fn new(n: u32, lanes: usize, remembers: Remembers) -> Long<M> {
+        Long { history: History::new(n, lanes, remembers), remembers, queue: M::EMPTY, reference: None }
     }
 
     /// A new choice, whatever ran before.
-    pub(crate) fn choose_anew(&mut self, warp: &WarpView) -> LaneSet {
-        self.queue = self.queue & warp.ready();
+    #[inline]
+    fn pick_anew(&mut self) -> M {
+        self.queue = self.queue.and(self.history.standing());
         if self.queue.is_empty() {
-            self.queue = self.history.furthest_behind(warp);
+            self.queue = self.history.furthest_behind();
         }
-        let Some(reference) = self.queue.lowest() else { return LaneSet::EMPTY };
-        let lanes = warp.mates(reference).from_lane(reference);
-        self.queue = self.queue - lanes;
-        self.history.record(lanes, warp.lane(reference).pc);
+        let Some(reference) = self.queue.lowest() else { return M::EMPTY };
+        let lanes = self.history.mates(reference).from_lane(reference);
+        self.queue = self.queue.without(lanes);
+        self.history.enter(lanes, reference);
         self.reference = Some(reference);
         lanes
     }
 }
 
-impl Heuristic for Long {
-    fn choose(&mut self, warp: &WarpView) -> Choice {
-        let goes_on = self.history.goes_on(warp, self.reference);
-        Choice::Run(goes_on.unwrap_or_else(|| self.choose_anew(warp)))
+impl<M: Mask> Heuristic for Long<M> {
+    fn extent(&self) -> Extent {
+        match self.remembers {
+            Remembers::Blocks => Extent::Segment,
+            Remembers::Instructions => Extent::Instruction,
+        }
     }
 
-    fn runs_on(&self, _warp: &WarpView, _lanes: LaneSet, lead: &mut Lead) -> bool {
-        history::leads(lead);
-        true
+    fn choose(&mut self, warp: &WarpView) -> Choice {
+        self.history.look(warp);
+        Choice::Run(self.pick(warp.states()))
+    }
+
+    fn tracking(&mut self) -> Option<&mut dyn Tracking> {
+        Some(self)
     }
 
     fn stays_together(&self, warp: &WarpView) -> bool {
@@ -84,6 +105,24 @@ impl Heuristic for Long {
     fn ran_together(&mut self, run: &Together) {
         // Who led the last block does not matter: a new choice follows.
         self.history.record_run(run, self.reference);
+    }
+}
+
+impl<M: Mask> Tracking for Long<M> {
+    fn restart(&mut self) {
+        self.history.restart();
+    }
+
+    fn stand(&mut self, lanes: LaneSet, state: &LaneState, instruction: u32, segments: &SegmentTable) {
+        self.history.stand(M::of(lanes), state, instruction, segments);
+    }
+
+    fn pick(&mut self, states: &[LaneState]) -> LaneSet {
+        let inside = match self.remembers {
+            Remembers::Blocks => self.history.goes_on(self.reference, states),
+            Remembers::Instructions => None,
+        };
+        inside.unwrap_or_else(|| self.pick_anew()).lanes()
     }
 }
 
@@ -101,5 +140,17 @@ mod tests {
         let lanes = ["1 2b 3b 4b 5b 6 7 8b 10", "1 2b 9b 9b 3b 4b 5b 6 7 8b 10"];
         let fetches = |spec| schedule(spec, &lanes).split(' ').count();
         assert!(fetches("long:n=1") > fetches("long:n=8"));
+    }
+
+    #[test]
+    fn more_than_64_lanes_run_as_fewer_do() {
+        let pair = ["1 2b 3b 5", "1 2b 9b 3b 5"];
+        for spec in ["long", "long-irb", "long-minpc", "long-minsp-pc"] {
+            let pcs = |pairs| {
+                let fetches = schedule(spec, &pair.repeat(pairs));
+                fetches.split(' ').filter_map(|f| Some(f.split_once(':')?.0.to_owned())).collect::<Vec<_>>()
+            };
+            assert_eq!(pcs(32), pcs(40), "{spec}");
+        }
     }
 }

@@ -12,10 +12,14 @@
 //! Worked example: `1 2b 9b 3 4` and `1 2b 3 4`: after 2 nobody remembers 3 or 9; 3 is smaller, so lane 1 runs 3 and 4
 //! and finishes; lane 0 follows alone.
 
-use crate::mechanisms::history::{self, History};
+use trace_format::Pc;
+
+use crate::mechanisms::history::{History, Remembers};
 use crate::models::long::PARAMETER;
-use crate::models::min_pc;
-use crate::{Choice, Entry, Family, Heuristic, Lane, LaneSet, Lead, Together, WarpView};
+use crate::warp::mask::Mask;
+use crate::{
+    Choice, Entry, Family, Heuristic, Lane, LaneSet, LaneState, SegmentTable, Together, Tracking, WarpView,
+};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "long-minpc",
@@ -26,36 +30,42 @@ pub(crate) const ENTRY: Entry = Entry {
     parameters: &[PARAMETER],
     needs_control_flow: false,
     runs_blocks: false,
-    build: |settings, lanes, _| Box::new(LongMinimum::new(settings.count("n"), lanes, min_pc::among)),
+    build: |settings, lanes, _| of(settings.count("n"), lanes, |lane| (0, lane.pc)),
 };
 
 /// Long's priority with a rule that breaks its ties.
-pub(crate) struct LongMinimum {
-    history: History,
+struct LongMinimum<M> {
+    history: History<M>,
     reference: Option<Lane>,
-    among: fn(&WarpView, LaneSet) -> (Lane, LaneSet),
+    key: Key,
 }
 
-impl LongMinimum {
-    pub(crate) fn new(n: u32, lanes: usize, among: fn(&WarpView, LaneSet) -> (Lane, LaneSet)) -> LongMinimum {
-        LongMinimum { history: History::new(n, lanes), reference: None, among }
+/// Of lanes of equal priority the one with the smallest runs, among equals the lowest.
+pub(crate) type Key = fn(&LaneState) -> (i64, Pc);
+
+/// The model of a warp of so many lanes that remember so many entries.
+pub(crate) fn of(n: u32, lanes: usize, key: Key) -> Box<dyn Heuristic> {
+    if lanes <= 64 {
+        Box::new(LongMinimum::<u64>::new(n, lanes, key))
+    } else {
+        Box::new(LongMinimum::<LaneSet>::new(n, lanes, key))
     }
 }
 
-impl Heuristic for LongMinimum {
+impl<M: Mask> LongMinimum<M> {
+    fn new(n: u32, lanes: usize, key: Key) -> LongMinimum<M> {
+        LongMinimum { history: History::new(n, lanes, Remembers::Blocks), reference: None, key }
+    }
+}
+
+impl<M: Mask> Heuristic for LongMinimum<M> {
     fn choose(&mut self, warp: &WarpView) -> Choice {
-        if let Some(lanes) = self.history.goes_on(warp, self.reference) {
-            return Choice::Run(lanes);
-        }
-        let (reference, lanes) = (self.among)(warp, self.history.furthest_behind(warp));
-        self.history.record(lanes, warp.lane(reference).pc);
-        self.reference = Some(reference);
-        Choice::Run(lanes)
+        self.history.look(warp);
+        Choice::Run(self.pick(warp.states()))
     }
 
-    fn runs_on(&self, _warp: &WarpView, _lanes: LaneSet, lead: &mut Lead) -> bool {
-        history::leads(lead);
-        true
+    fn tracking(&mut self) -> Option<&mut dyn Tracking> {
+        Some(self)
     }
 
     fn stays_together(&self, _warp: &WarpView) -> bool {
@@ -65,6 +75,28 @@ impl Heuristic for LongMinimum {
     fn ran_together(&mut self, run: &Together) {
         // Who led the last block does not matter: a new choice follows.
         self.history.record_run(run, self.reference);
+    }
+}
+
+impl<M: Mask> Tracking for LongMinimum<M> {
+    fn restart(&mut self) {
+        self.history.restart();
+    }
+
+    fn stand(&mut self, lanes: LaneSet, state: &LaneState, instruction: u32, segments: &SegmentTable) {
+        self.history.stand(M::of(lanes), state, instruction, segments);
+    }
+
+    fn pick(&mut self, states: &[LaneState]) -> LaneSet {
+        if let Some(lanes) = self.history.goes_on(self.reference, states) {
+            return lanes.lanes();
+        }
+        let smallest = |lane: &Lane| (self.key)(&states[lane.index()]);
+        let Some(reference) = self.history.furthest_behind().each().min_by_key(smallest) else { return LaneSet::EMPTY };
+        let lanes = self.history.mates(reference);
+        self.history.enter(lanes, reference);
+        self.reference = Some(reference);
+        lanes.lanes()
     }
 }
 

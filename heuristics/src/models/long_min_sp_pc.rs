@@ -13,8 +13,7 @@
 //! nobody remembers anything useful, 3 is smallest and runs; then the callee, whose stack is deeper; then 5 is shared.
 
 use crate::models::long::PARAMETER;
-use crate::models::long_min_pc::LongMinimum;
-use crate::models::min_sp_pc;
+use crate::models::long_min_pc;
 use crate::{Entry, Family};
 
 pub(crate) const ENTRY: Entry = Entry {
@@ -26,7 +25,7 @@ pub(crate) const ENTRY: Entry = Entry {
     parameters: &[PARAMETER],
     needs_control_flow: false,
     runs_blocks: false,
-    build: |settings, lanes, _| Box::new(LongMinimum::new(settings.count("n"), lanes, min_sp_pc::among)),
+    build: |settings, lanes, _| long_min_pc::of(settings.count("n"), lanes, |lane| (lane.sp, lane.pc)),
 };
 
 #[cfg(test)]
