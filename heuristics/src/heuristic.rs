@@ -74,7 +74,7 @@ pub trait Heuristic: Send {
 
     /// The same model as one that is told where lanes go: the engine may then let it pick lanes again and again, in
     /// place of `choose`, `executed` and `runs_on`. Default: it is not.
-    fn tracking(&mut self) -> Option<&mut dyn Tracking> {
+    fn tracking(&mut self) -> Option<Tracking<'_>> {
         None
     }
 

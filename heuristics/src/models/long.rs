@@ -15,11 +15,9 @@
 //! queued and lane 0 runs 3, then lane 1 runs 9. Now lane 1 stands at 3, which lane 0 remembers: it catches up, and 5
 //! is shared.
 
-use crate::mechanisms::history::{self, History, Remembers};
-use crate::warp::mask::Mask;
+use crate::warp::history::{self, Rule, Tracked};
 use crate::{
-    Choice, Entry, Extent, Family, Heuristic, Lane, LaneSet, LaneState, Parameter, SegmentTable, Together, Tracking,
-    Values, WarpView,
+    Choice, Entry, Extent, Family, Heuristic, LaneSet, Memory, Parameter, Together, Tracking, Values, WarpView,
 };
 
 pub(crate) const ENTRY: Entry = Entry {
@@ -31,7 +29,7 @@ pub(crate) const ENTRY: Entry = Entry {
     parameters: &[PARAMETER],
     needs_control_flow: false,
     runs_blocks: false,
-    build: |settings, lanes, _| of(settings.count("n"), lanes, Remembers::Blocks),
+    build: |settings, lanes, _| of(settings.count("n"), lanes, Rule::BlocksInTurns),
 };
 
 /// How many block entries a lane remembers: the parameter of the whole family.
@@ -42,87 +40,34 @@ pub(crate) const PARAMETER: Parameter = Parameter {
     help: "how many block entries a lane remembers",
 };
 
-pub(crate) struct Long<M> {
-    history: History<M>,
-    remembers: Remembers,
-    /// Lanes of equal priority that have not run yet, in lane order.
-    queue: M,
-    reference: Option<Lane>,
-}
-
 /// The model of a warp of so many lanes that remember so many entries.
-pub(crate) fn of(n: u32, lanes: usize, remembers: Remembers) -> Box<dyn Heuristic> {
+pub(crate) fn of(n: u32, lanes: usize, rule: Rule) -> Box<dyn Heuristic> {
     if lanes <= 64 {
-        Box::new(Long::<u64>::new(n, lanes, remembers))
+        Box::new(Memory::<u64>::new(n, lanes, rule))
     } else {
-        Box::new(Long::<LaneSet>::new(n, lanes, remembers))
+        Box::new(Memory::<LaneSet>::new(n, lanes, rule))
     }
 }
 
-impl<M: Mask> Long<M> {
-    fn new(n: u32, lanes: usize, remembers: Remembers) -> Long<M> {
-        Long { history: History::new(n, lanes, remembers), remembers, queue: M::EMPTY, reference: None }
-    }
-
-    /// A new choice, whatever ran before.
-    #[inline]
-    fn pick_anew(&mut self) -> M {
-        self.queue = self.queue.and(self.history.standing());
-        if self.queue.is_empty() {
-            self.queue = self.history.furthest_behind();
-        }
-        let Some(reference) = self.queue.lowest() else { return M::EMPTY };
-        let lanes = self.history.mates(reference).from_lane(reference);
-        self.queue = self.queue.without(lanes);
-        self.history.enter(lanes, reference);
-        self.reference = Some(reference);
-        lanes
-    }
-}
-
-impl<M: Mask> Heuristic for Long<M> {
+impl<M: Tracked> Heuristic for Memory<M> {
     fn extent(&self) -> Extent {
-        match self.remembers {
-            Remembers::Blocks => Extent::Segment,
-            Remembers::Instructions => Extent::Instruction,
-        }
+        if self.is_by_instruction() { Extent::Instruction } else { Extent::Segment }
     }
 
     fn choose(&mut self, warp: &WarpView) -> Choice {
-        self.history.look(warp);
-        Choice::Run(self.pick(warp.states()))
+        self.choose(warp)
     }
 
-    fn tracking(&mut self) -> Option<&mut dyn Tracking> {
-        Some(self)
+    fn tracking(&mut self) -> Option<Tracking<'_>> {
+        Some(M::tracking(self))
     }
 
     fn stays_together(&self, warp: &WarpView) -> bool {
-        // Lanes that remember the same have the same priority, so the lowest leads and all go with it.
-        self.queue.is_empty() && self.history.alike(warp.live())
+        self.stays_together(warp.live())
     }
 
     fn ran_together(&mut self, run: &Together) {
-        // Who led the last block does not matter: a new choice follows.
-        self.history.record_run(run, self.reference);
-    }
-}
-
-impl<M: Mask> Tracking for Long<M> {
-    fn restart(&mut self) {
-        self.history.restart();
-    }
-
-    fn stand(&mut self, lanes: LaneSet, state: &LaneState, instruction: u32, segments: &SegmentTable) {
-        self.history.stand(M::of(lanes), state, instruction, segments);
-    }
-
-    fn pick(&mut self, states: &[LaneState]) -> LaneSet {
-        let inside = match self.remembers {
-            Remembers::Blocks => self.history.goes_on(self.reference, states),
-            Remembers::Instructions => None,
-        };
-        inside.unwrap_or_else(|| self.pick_anew()).lanes()
+        self.ran_together(run);
     }
 }
 

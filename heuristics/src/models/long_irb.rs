@@ -9,8 +9,8 @@
 //!
 //! Worked example: `1 2b 3 5` and `1 2b 4 5`: lanes part at 2; lane 0 runs 3, lane 1 runs 4, and both stand at 5.
 
-use crate::mechanisms::history::Remembers;
 use crate::models::long::{self, PARAMETER};
+use crate::warp::history::Rule;
 use crate::{Entry, Family};
 
 pub(crate) const ENTRY: Entry = Entry {
@@ -22,7 +22,7 @@ pub(crate) const ENTRY: Entry = Entry {
     parameters: &[PARAMETER],
     needs_control_flow: false,
     runs_blocks: false,
-    build: |settings, lanes, _| long::of(settings.count("n"), lanes, Remembers::Instructions),
+    build: |settings, lanes, _| long::of(settings.count("n"), lanes, Rule::InstructionsInTurns),
 };
 
 #[cfg(test)]

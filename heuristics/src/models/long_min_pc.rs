@@ -12,14 +12,9 @@
 //! Worked example: `1 2b 9b 3 4` and `1 2b 3 4`: after 2 nobody remembers 3 or 9; 3 is smaller, so lane 1 runs 3 and 4
 //! and finishes; lane 0 follows alone.
 
-use trace_format::Pc;
-
-use crate::mechanisms::history::{History, Remembers};
-use crate::models::long::PARAMETER;
-use crate::warp::mask::Mask;
-use crate::{
-    Choice, Entry, Family, Heuristic, Lane, LaneSet, LaneState, SegmentTable, Together, Tracking, WarpView,
-};
+use crate::models::long::{self, PARAMETER};
+use crate::warp::history::Rule;
+use crate::{Entry, Family};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "long-minpc",
@@ -30,75 +25,8 @@ pub(crate) const ENTRY: Entry = Entry {
     parameters: &[PARAMETER],
     needs_control_flow: false,
     runs_blocks: false,
-    build: |settings, lanes, _| of(settings.count("n"), lanes, |lane| (0, lane.pc)),
+    build: |settings, lanes, _| long::of(settings.count("n"), lanes, Rule::Smallest(|lane| (0, lane.pc))),
 };
-
-/// Long's priority with a rule that breaks its ties.
-struct LongMinimum<M> {
-    history: History<M>,
-    reference: Option<Lane>,
-    key: Key,
-}
-
-/// Of lanes of equal priority the one with the smallest runs, among equals the lowest.
-pub(crate) type Key = fn(&LaneState) -> (i64, Pc);
-
-/// The model of a warp of so many lanes that remember so many entries.
-pub(crate) fn of(n: u32, lanes: usize, key: Key) -> Box<dyn Heuristic> {
-    if lanes <= 64 {
-        Box::new(LongMinimum::<u64>::new(n, lanes, key))
-    } else {
-        Box::new(LongMinimum::<LaneSet>::new(n, lanes, key))
-    }
-}
-
-impl<M: Mask> LongMinimum<M> {
-    fn new(n: u32, lanes: usize, key: Key) -> LongMinimum<M> {
-        LongMinimum { history: History::new(n, lanes, Remembers::Blocks), reference: None, key }
-    }
-}
-
-impl<M: Mask> Heuristic for LongMinimum<M> {
-    fn choose(&mut self, warp: &WarpView) -> Choice {
-        self.history.look(warp);
-        Choice::Run(self.pick(warp.states()))
-    }
-
-    fn tracking(&mut self) -> Option<&mut dyn Tracking> {
-        Some(self)
-    }
-
-    fn stays_together(&self, _warp: &WarpView) -> bool {
-        true
-    }
-
-    fn ran_together(&mut self, run: &Together) {
-        // Who led the last block does not matter: a new choice follows.
-        self.history.record_run(run, self.reference);
-    }
-}
-
-impl<M: Mask> Tracking for LongMinimum<M> {
-    fn restart(&mut self) {
-        self.history.restart();
-    }
-
-    fn stand(&mut self, lanes: LaneSet, state: &LaneState, instruction: u32, segments: &SegmentTable) {
-        self.history.stand(M::of(lanes), state, instruction, segments);
-    }
-
-    fn pick(&mut self, states: &[LaneState]) -> LaneSet {
-        if let Some(lanes) = self.history.goes_on(self.reference, states) {
-            return lanes.lanes();
-        }
-        let smallest = |lane: &Lane| (self.key)(&states[lane.index()]);
-        let Some(reference) = self.history.furthest_behind().each().min_by_key(smallest) else { return LaneSet::EMPTY };
-        let lanes = self.history.mates(reference);
-        self.history.enter(lanes, reference);
-        self.reference = Some(reference);
-        lanes.lanes()
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -2,6 +2,7 @@
 
 pub(crate) mod future;
 pub(crate) mod groups;
+pub(crate) mod history;
 pub(crate) mod lanes;
 pub(crate) mod lead;
 pub(crate) mod mask;
@@ -10,7 +11,6 @@ pub(crate) mod ran;
 pub(crate) mod reconvergence;
 pub(crate) mod rotation;
 pub(crate) mod seats;
-pub(crate) mod tracking;
 
 use std::sync::Arc;
 

@@ -161,8 +161,7 @@ impl<'a> Replay<'a> {
                     None => rounds = None,
                 }
             }
-            if tracks {
-                self.run_tracked(spec, heuristic, by_instruction, metrics)?;
+            if tracks && self.run_tracked(spec, heuristic, metrics)? {
                 continue;
             }
             let asked = if take_turns { self.asked::<true>() } else { self.asked::<false>() };
