@@ -119,7 +119,7 @@ impl<M: Mask> Memory<M> {
                     self.queue = self.history.furthest_behind();
                 }
                 let Some(reference) = self.queue.lowest() else { return M::EMPTY };
-                let lanes = self.history.mates(reference).from_lane(reference);
+                let lanes = self.history.mates(reference).not_below(reference);
                 self.queue = self.queue.without(lanes);
                 (reference, lanes)
             }

@@ -23,7 +23,7 @@ pub trait Mask: Copy + PartialEq + Send {
     /// The lowest of them.
     fn lowest(self) -> Option<Lane>;
     /// Those with this number or a higher one.
-    fn from_lane(self, lane: Lane) -> Self;
+    fn not_below(self, lane: Lane) -> Self;
     /// Whether the lane is in it.
     fn has(self, lane: Lane) -> bool;
 
@@ -97,7 +97,7 @@ impl Mask for u64 {
     }
 
     #[inline]
-    fn from_lane(self, lane: Lane) -> u64 {
+    fn not_below(self, lane: Lane) -> u64 {
         self >> lane.index() << lane.index()
     }
 
@@ -151,7 +151,7 @@ impl Mask for LaneSet {
     }
 
     #[inline]
-    fn from_lane(self, lane: Lane) -> LaneSet {
+    fn not_below(self, lane: Lane) -> LaneSet {
         LaneSet::from_lane(&self, lane)
     }
 
