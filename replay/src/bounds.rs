@@ -16,8 +16,10 @@
 //! = 5, and so is the bound.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use heuristics::{SegmentId, SegmentTable};
+use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
 use crate::lanes::stream::RowId;
@@ -273,13 +275,37 @@ impl Optimum {
     }
 }
 
+/// That of all these warps together.
+pub(crate) fn optimum_of_all(survey: &Survey, units: &[Unit]) -> Result<Optimum> {
+    if !units.iter().all(may_be_found) {
+        return Ok(Optimum::Unknown);
+    }
+    // Where one is left out, so is the sum.
+    let left_out = AtomicBool::new(false);
+    let of_one = |unit| {
+        if left_out.load(Ordering::Relaxed) {
+            return Ok(Optimum::LeftOut);
+        }
+        let optimum = optimum(survey, unit)?;
+        left_out.fetch_or(optimum == Optimum::LeftOut, Ordering::Relaxed);
+        Ok(optimum)
+    };
+    let optima: Vec<Optimum> = units.par_iter().map(of_one).collect::<Result<_>>()?;
+    Ok(optima.into_iter().fold(Optimum::Fetches(0), Optimum::plus))
+}
+
+/// Whether something finds the best schedule: of one warp with one or two lanes.
+fn may_be_found(unit: &Unit) -> bool {
+    matches!((unit.lanes.len(), unit.seats.warps().len()), (1, _) | (2, 1))
+}
+
 /// The fetches that the best schedule of a warp of one or two lanes needs.
 pub(crate) fn optimum(survey: &Survey, unit: &Unit) -> Result<Optimum> {
     let lanes = &unit.lanes;
     if let [only] = lanes[..] {
         return Ok(Optimum::Fetches(survey.lanes[only].instructions));
     }
-    if lanes.len() != 2 || unit.seats.warps().len() != 1 {
+    if !may_be_found(unit) {
         return Ok(Optimum::Unknown);
     }
     let instructions: u64 = lanes.iter().map(|l| survey.lanes[*l].instructions).sum();

@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use heuristics::{Prediction, Predictions, Program, Spec, Tally};
 use rayon::prelude::*;
 
-use crate::bounds::{Least, Optimum, optimum};
+use crate::bounds::{Least, Optimum, optimum_of_all};
 use crate::engine::{Counts, End, Replay, Replayed};
 use crate::grouping::{
     EXACT_LANES, Grouping, generations, improved, least_of_any, partitions, subsets, warp_size, warps,
@@ -374,8 +374,7 @@ impl Units {
         let least = Least::new(survey);
         let bounds: Vec<u64> =
             all.par_iter().map_init(|| least.clone(), |least, unit| least.fetches(unit)).collect::<Result<_>>()?;
-        let optima: Vec<Optimum> = all.par_iter().map(|u| optimum(survey, u)).collect::<Result<_>>()?;
-        let optimum = optima.into_iter().fold(Optimum::Fetches(0), Optimum::plus);
+        let optimum = optimum_of_all(survey, &all)?;
         Ok(Units { all, lower_bound: bounds.iter().sum(), optimum })
     }
 

@@ -4,7 +4,6 @@ pub(crate) mod barrier_operations;
 pub(crate) mod block_stack;
 pub(crate) mod convergence;
 pub(crate) mod frontier;
-pub(crate) mod history;
 pub(crate) mod minimum;
 pub(crate) mod paths;
 pub(crate) mod predication;

@@ -15,8 +15,10 @@
 //! queued and lane 0 runs 3, then lane 1 runs 9. Now lane 1 stands at 3, which lane 0 remembers: it catches up, and 5
 //! is shared.
 
-use crate::mechanisms::history::{self, History};
-use crate::{Choice, Entry, Family, Heuristic, Lane, LaneSet, Lead, Parameter, Together, Values, WarpView};
+use crate::warp::history::{self, Rule, Tracked};
+use crate::{
+    Choice, Entry, Extent, Family, Heuristic, LaneSet, Memory, Parameter, Together, Tracking, Values, WarpView,
+};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "long",
@@ -27,7 +29,7 @@ pub(crate) const ENTRY: Entry = Entry {
     parameters: &[PARAMETER],
     needs_control_flow: false,
     runs_blocks: false,
-    build: |settings, lanes, _| Box::new(Long::new(settings.count("n"), lanes)),
+    build: |settings, lanes, _| of(settings.count("n"), lanes, Rule::BlocksInTurns),
 };
 
 /// How many block entries a lane remembers: the parameter of the whole family.
@@ -38,52 +40,34 @@ pub(crate) const PARAMETER: Parameter = Parameter {
     help: "how many block entries a lane remembers",
 };
 
-pub(crate) struct Long {
-    history: History,
-    /// Lanes of equal priority that have not run yet, in lane order.
-    queue: LaneSet,
-    reference: Option<Lane>,
-}
-
-impl Long {
-    pub(crate) fn new(n: u32, lanes: usize) -> Long {
-        Long { history: History::new(n, lanes), queue: LaneSet::EMPTY, reference: None }
-    }
-
-    /// A new choice, whatever ran before.
-    pub(crate) fn choose_anew(&mut self, warp: &WarpView) -> LaneSet {
-        self.queue = self.queue & warp.ready();
-        if self.queue.is_empty() {
-            self.queue = self.history.furthest_behind(warp);
-        }
-        let Some(reference) = self.queue.lowest() else { return LaneSet::EMPTY };
-        let lanes = warp.mates(reference).from_lane(reference);
-        self.queue = self.queue - lanes;
-        self.history.record(lanes, warp.lane(reference).pc);
-        self.reference = Some(reference);
-        lanes
+/// The model of a warp of so many lanes that remember so many entries.
+pub(crate) fn of(n: u32, lanes: usize, rule: Rule) -> Box<dyn Heuristic> {
+    if lanes <= 64 {
+        Box::new(Memory::<u64>::new(n, lanes, rule))
+    } else {
+        Box::new(Memory::<LaneSet>::new(n, lanes, rule))
     }
 }
 
-impl Heuristic for Long {
+impl<M: Tracked> Heuristic for Memory<M> {
+    fn extent(&self) -> Extent {
+        if self.is_by_instruction() { Extent::Instruction } else { Extent::Segment }
+    }
+
     fn choose(&mut self, warp: &WarpView) -> Choice {
-        let goes_on = self.history.goes_on(warp, self.reference);
-        Choice::Run(goes_on.unwrap_or_else(|| self.choose_anew(warp)))
+        self.choose(warp)
     }
 
-    fn runs_on(&self, _warp: &WarpView, _lanes: LaneSet, lead: &mut Lead) -> bool {
-        history::leads(lead);
-        true
+    fn tracking(&mut self) -> Option<Tracking<'_>> {
+        Some(M::tracking(self))
     }
 
     fn stays_together(&self, warp: &WarpView) -> bool {
-        // Lanes that remember the same have the same priority, so the lowest leads and all go with it.
-        self.queue.is_empty() && self.history.alike(warp.live())
+        self.stays_together(warp.live())
     }
 
     fn ran_together(&mut self, run: &Together) {
-        // Who led the last block does not matter: a new choice follows.
-        self.history.record_run(run, self.reference);
+        self.ran_together(run);
     }
 }
 
@@ -101,5 +85,17 @@ mod tests {
         let lanes = ["1 2b 3b 4b 5b 6 7 8b 10", "1 2b 9b 9b 3b 4b 5b 6 7 8b 10"];
         let fetches = |spec| schedule(spec, &lanes).split(' ').count();
         assert!(fetches("long:n=1") > fetches("long:n=8"));
+    }
+
+    #[test]
+    fn more_than_64_lanes_run_as_fewer_do() {
+        let pair = ["1 2b 3b 5", "1 2b 9b 3b 5"];
+        for spec in ["long", "long-irb", "long-minpc", "long-minsp-pc"] {
+            let pcs = |pairs| {
+                let fetches = schedule(spec, &pair.repeat(pairs));
+                fetches.split(' ').filter_map(|f| Some(f.split_once(':')?.0.to_owned())).collect::<Vec<_>>()
+            };
+            assert_eq!(pcs(32), pcs(40), "{spec}");
+        }
     }
 }

@@ -9,8 +9,9 @@
 //!
 //! Worked example: `1 2b 3 5` and `1 2b 4 5`: lanes part at 2; lane 0 runs 3, lane 1 runs 4, and both stand at 5.
 
-use crate::models::long::{Long, PARAMETER};
-use crate::{Choice, Entry, Extent, Family, Heuristic, WarpView};
+use crate::models::long::{self, PARAMETER};
+use crate::warp::history::Rule;
+use crate::{Entry, Family};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "long-irb",
@@ -21,20 +22,8 @@ pub(crate) const ENTRY: Entry = Entry {
     parameters: &[PARAMETER],
     needs_control_flow: false,
     runs_blocks: false,
-    build: |settings, lanes, _| Box::new(LongIrb(Long::new(settings.count("n"), lanes))),
+    build: |settings, lanes, _| long::of(settings.count("n"), lanes, Rule::InstructionsInTurns),
 };
-
-struct LongIrb(Long);
-
-impl Heuristic for LongIrb {
-    fn extent(&self) -> Extent {
-        Extent::Instruction
-    }
-
-    fn choose(&mut self, warp: &WarpView) -> Choice {
-        Choice::Run(self.0.choose_anew(warp))
-    }
-}
 
 #[cfg(test)]
 mod tests {

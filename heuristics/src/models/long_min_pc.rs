@@ -12,10 +12,9 @@
 //! Worked example: `1 2b 9b 3 4` and `1 2b 3 4`: after 2 nobody remembers 3 or 9; 3 is smaller, so lane 1 runs 3 and 4
 //! and finishes; lane 0 follows alone.
 
-use crate::mechanisms::history::{self, History};
-use crate::models::long::PARAMETER;
-use crate::models::min_pc;
-use crate::{Choice, Entry, Family, Heuristic, Lane, LaneSet, Lead, Together, WarpView};
+use crate::models::long::{self, PARAMETER};
+use crate::warp::history::Rule;
+use crate::{Entry, Family};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "long-minpc",
@@ -26,47 +25,8 @@ pub(crate) const ENTRY: Entry = Entry {
     parameters: &[PARAMETER],
     needs_control_flow: false,
     runs_blocks: false,
-    build: |settings, lanes, _| Box::new(LongMinimum::new(settings.count("n"), lanes, min_pc::among)),
+    build: |settings, lanes, _| long::of(settings.count("n"), lanes, Rule::Smallest(|lane| (0, lane.pc))),
 };
-
-/// Long's priority with a rule that breaks its ties.
-pub(crate) struct LongMinimum {
-    history: History,
-    reference: Option<Lane>,
-    among: fn(&WarpView, LaneSet) -> (Lane, LaneSet),
-}
-
-impl LongMinimum {
-    pub(crate) fn new(n: u32, lanes: usize, among: fn(&WarpView, LaneSet) -> (Lane, LaneSet)) -> LongMinimum {
-        LongMinimum { history: History::new(n, lanes), reference: None, among }
-    }
-}
-
-impl Heuristic for LongMinimum {
-    fn choose(&mut self, warp: &WarpView) -> Choice {
-        if let Some(lanes) = self.history.goes_on(warp, self.reference) {
-            return Choice::Run(lanes);
-        }
-        let (reference, lanes) = (self.among)(warp, self.history.furthest_behind(warp));
-        self.history.record(lanes, warp.lane(reference).pc);
-        self.reference = Some(reference);
-        Choice::Run(lanes)
-    }
-
-    fn runs_on(&self, _warp: &WarpView, _lanes: LaneSet, lead: &mut Lead) -> bool {
-        history::leads(lead);
-        true
-    }
-
-    fn stays_together(&self, _warp: &WarpView) -> bool {
-        true
-    }
-
-    fn ran_together(&mut self, run: &Together) {
-        // Who led the last block does not matter: a new choice follows.
-        self.history.record_run(run, self.reference);
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -12,9 +12,8 @@
 //! Worked example: lane 0 calls a function at 20, lane 1 waits for it at 5: `1 2b 3c 20 21r 5` and `1 2b 5`. After 2
 //! nobody remembers anything useful, 3 is smallest and runs; then the callee, whose stack is deeper; then 5 is shared.
 
-use crate::models::long::PARAMETER;
-use crate::models::long_min_pc::LongMinimum;
-use crate::models::min_sp_pc;
+use crate::models::long::{self, PARAMETER};
+use crate::warp::history::Rule;
 use crate::{Entry, Family};
 
 pub(crate) const ENTRY: Entry = Entry {
@@ -26,7 +25,7 @@ pub(crate) const ENTRY: Entry = Entry {
     parameters: &[PARAMETER],
     needs_control_flow: false,
     runs_blocks: false,
-    build: |settings, lanes, _| Box::new(LongMinimum::new(settings.count("n"), lanes, min_sp_pc::among)),
+    build: |settings, lanes, _| long::of(settings.count("n"), lanes, Rule::Smallest(|lane| (lane.sp, lane.pc))),
 };
 
 #[cfg(test)]

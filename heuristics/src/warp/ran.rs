@@ -105,4 +105,9 @@ impl Together<'_> {
             starts.then(|| self.segments[self.run[i]].start())
         })
     }
+
+    /// The pcs of all instructions, the last one first.
+    pub fn pcs_backwards(&self) -> impl Iterator<Item = Pc> {
+        self.run.iter().rev().flat_map(|id| self.segments[*id].instructions.iter().rev().map(|i| i.pc))
+    }
 }

@@ -139,6 +139,11 @@ impl<'a> Cursor<'a> {
         &self.batch.addresses[self.addresses..]
     }
 
+    /// The stack pointers that will be recorded from the current segment on.
+    pub(crate) fn recorded(&self) -> &[i64] {
+        &self.batch.sps[self.sps..]
+    }
+
     /// Where the lane's stack pointer counts as 0, and how many bytes of its stack lie there and above; none where it
     /// is not known.
     pub(crate) fn stack(&self) -> Option<(u64, u32)> {

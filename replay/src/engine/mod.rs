@@ -11,6 +11,7 @@ mod deadlock;
 mod rounds;
 mod runs_on;
 mod sync;
+mod tracked;
 mod turns;
 
 use std::collections::HashMap;
@@ -142,6 +143,7 @@ impl<'a> Replay<'a> {
         let each_step = metrics.iter().any(|metric| metric.asks_each_step());
         let alone = metrics.is_empty() && !take_turns && self.seats.warps().len() == 1;
         let mut rounds = alone.then(Rounds::default);
+        let tracks = !each_step && !take_turns && self.seats.warps().len() == 1 && heuristic.tracking().is_some();
         while !self.live.is_empty() {
             self.tell_events(metrics);
             if self.groups.is_empty() {
@@ -158,6 +160,9 @@ impl<'a> Replay<'a> {
                     Some(false) => (),
                     None => rounds = None,
                 }
+            }
+            if tracks && self.run_tracked(spec, heuristic, metrics)? {
+                continue;
             }
             let asked = if take_turns { self.asked::<true>() } else { self.asked::<false>() };
             if horizon > 0 {

@@ -9,8 +9,9 @@
 
 use heuristics::Lane;
 
+use super::operands::{Accessed, Room};
 use super::spill_memory::folded;
-use super::{Ended, Finding, Measure, Measured, Metric, Step};
+use super::{Ended, Finding, Measure, Measured, Metric, Run, Step};
 use crate::entry::{Entry, Switch, of};
 use crate::{Column, Outcome, Result, Value};
 
@@ -150,7 +151,10 @@ impl MemoryClasses {
     /// Asks for them.
     #[must_use]
     pub fn measure() -> Measure {
-        Measure::new(ENTRY.name, |warp| Some(Box::new(MemoryClasses::new(warp.most_active()))))
+        Measure::new(ENTRY.name, |warp| {
+            let found = MemoryClasses::new(warp.most_active());
+            Some(Box::new(ClassMeter { found, room: Room::default(), addresses: Vec::new() }))
+        })
     }
 
     /// None yet, for a warp of so many lanes.
@@ -176,29 +180,51 @@ impl Measured for MemoryClasses {
     }
 }
 
-impl Metric for MemoryClasses {
+/// Counts the memory operands of one warp's replay by class.
+struct ClassMeter {
+    found: MemoryClasses,
+    room: Room,
+    addresses: Vec<(Lane, u64)>,
+}
+
+impl ClassMeter {
+    /// So many operands of these lanes, behind so many before them.
+    fn count(&mut self, operands: usize, lanes: &[Accessed], before: usize) {
+        for operand in before..before + operands {
+            self.addresses.clear();
+            self.addresses.extend(lanes.iter().map(|lane| (lane.home, folded(lane.addresses[operand]))));
+            self.found.access(&self.addresses);
+        }
+    }
+}
+
+impl Metric for ClassMeter {
     fn step(&mut self, step: &Step) -> Result<()> {
         let operands: usize = step.instructions.iter().map(|i| usize::from(i.memory)).sum();
-        if operands == 0 {
-            return Ok(());
-        }
-        // In a block of warps the lanes of a fetch count by where they sit in the warp that they make up.
-        let home = |lane: Lane| Lane(step.seats().home(lane) as u8);
-        let mut lanes: Vec<(Lane, &[u64])> = step.lanes.iter().map(|l| (home(l), step.addresses(l))).collect();
-        if !lanes.is_sorted_by_key(|(home, _)| *home) {
-            lanes.sort_unstable_by_key(|(home, _)| *home);
-        }
-        let mut addresses = Vec::with_capacity(lanes.len());
-        for operand in 0..operands {
-            addresses.clear();
-            addresses.extend(lanes.iter().map(|(lane, all)| (*lane, folded(all[operand]))));
-            self.access(&addresses);
+        if step.lanes.len() == 1 {
+            self.found.by_active[0].uniform += operands as u64;
+        } else if operands > 0 {
+            let mut room = std::mem::take(&mut self.room);
+            room.step(step, |lanes| self.count(operands, lanes, 0));
+            self.room = room;
         }
         Ok(())
     }
 
+    fn ran(&mut self, run: &Run) -> Result<()> {
+        if run.lanes().len() == 1 {
+            self.found.by_active[0].uniform += run.briefs().map(|(_, brief)| u64::from(brief.addresses)).sum::<u64>();
+            return Ok(());
+        }
+        let mut room = std::mem::take(&mut self.room);
+        let segments = &run.first.standing.program.segments;
+        room.run(run, |id, _, lanes, before| self.count(segments[id].addresses as usize, lanes, before));
+        self.room = room;
+        Ok(())
+    }
+
     fn finish(self: Box<Self>, _ended: &Ended) -> Result<Finding> {
-        Ok(Finding::new(*self))
+        Ok(Finding::new(self.found))
     }
 }
 

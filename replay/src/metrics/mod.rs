@@ -14,6 +14,7 @@ pub(crate) mod lane_map;
 mod lost_slots;
 mod measure;
 pub(crate) mod memory;
+mod operands;
 mod partings;
 pub(crate) mod passes;
 mod pieces;
@@ -194,12 +195,19 @@ impl<'a> Step<'a> {
     /// The memory addresses of an active lane in these instructions, in order.
     #[must_use]
     pub fn addresses(&self, lane: Lane) -> &'a [u64] {
-        let l = lane.index();
-        let segment = &self.standing.program.segments[self.standing.states[l].segment];
-        let skipped = &segment.instructions[..self.standing.offsets[l] as usize];
-        let before = self.standing.addresses + skipped.iter().map(|i| usize::from(i.memory)).sum::<usize>();
+        let before = self.addresses_before(lane);
         let count: usize = self.instructions.iter().map(|i| usize::from(i.memory)).sum();
-        &self.standing.cursors[l].addresses()[before..before + count]
+        &self.standing.cursors[lane.index()].addresses()[before..before + count]
+    }
+
+    /// How many addresses of an active lane lie before those of these instructions, from where its cursor stands.
+    fn addresses_before(&self, lane: Lane) -> usize {
+        let l = lane.index();
+        let skipped = match self.standing.offsets[l] as usize {
+            0 => &[],
+            skipped => &self.standing.program.segments[self.standing.states[l].segment].instructions[..skipped],
+        };
+        self.standing.addresses + skipped.iter().map(|i| usize::from(i.memory)).sum::<usize>()
     }
 }
 

@@ -165,13 +165,17 @@ impl Partings {
         let count = self.formation_of.len();
         let mut parted = self.room.pop().unwrap_or_default();
         parted.clear();
-        parted.resize(count, NEVER);
-        self.latest.clear();
-        self.latest.resize(count, 0);
-        for lane in step.lanes {
-            // What two lanes had in common last is noted for each of them: its row is read in order.
-            let row = lane.index() * count..(lane.index() + 1) * count;
-            let noted = self.times[row.clone()].iter().zip(&self.partings[row]);
+        let row = |lane: Lane| lane.index() * count..(lane.index() + 1) * count;
+        // What two lanes had in common last is noted for each of them: its row is read in order.
+        parted.extend_from_slice(&self.partings[row(lowest)]);
+        let mut others = step.lanes;
+        others.remove(lowest);
+        if !others.is_empty() {
+            self.latest.clear();
+            self.latest.extend_from_slice(&self.times[row(lowest)]);
+        }
+        for lane in others {
+            let noted = self.times[row(lane)].iter().zip(&self.partings[row(lane)]);
             for ((latest, parting), (time, noted)) in self.latest.iter_mut().zip(&mut parted).zip(noted) {
                 let later = *time >= *latest;
                 *parting = if later { *noted } else { *parting };
@@ -188,6 +192,10 @@ impl Partings {
         let Some(formation) = self.formations[lowest.index()].take() else { return };
         let count = self.formation_of.len();
         self.stands.clear();
+        if formation.lanes.is_subset(&step.lanes) {
+            self.room.push(formation.parted);
+            return;
+        }
         for lane in formation.lanes {
             self.formation_of[lane.index()] = None;
             self.stands.push(Stand {

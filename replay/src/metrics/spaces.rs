@@ -149,7 +149,7 @@ struct SpaceMeter {
     buffers: Arc<[Range<u64>]>,
     /// By segment, instruction and operand.
     seen: FxHashMap<(SegmentId, u32, u8), Seen>,
-    addresses: Vec<i128>,
+    addresses: Vec<u64>,
 }
 
 impl SpaceMeter {
@@ -158,7 +158,7 @@ impl SpaceMeter {
         if self.addresses.is_empty() {
             return;
         }
-        let is_buffer = |address: &i128| self.buffers.iter().any(|b| (b.start.into()..b.end.into()).contains(address));
+        let is_buffer = |address: &u64| self.buffers.iter().any(|b| b.contains(address));
         let inside = self.addresses.iter().filter(|address| is_buffer(address)).count();
         let [transactions, ..] = transactions(&mut self.addresses);
         let counted = Counted { accesses: 1, transactions };
@@ -181,7 +181,7 @@ impl Metric for SpaceMeter {
                 for (addresses, own) in &lanes {
                     let address = addresses[place];
                     if !own.as_ref().is_some_and(|own| own.addresses.contains(&address)) {
-                        self.addresses.push(address.into());
+                        self.addresses.push(address);
                     }
                 }
                 self.count((segment, at, operand));
@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     /// What these accesses of instruction 0, 1 … are counted as, with a buffer at 0x1000 to 0x1080.
-    fn totals(accesses: &[(u32, &[i128])]) -> [Counted; 3] {
+    fn totals(accesses: &[(u32, &[u64])]) -> [Counted; 3] {
         let buffers: Arc<[Range<u64>]> = std::iter::once(0x1000..0x1080).collect();
         let mut meter = SpaceMeter { buffers, seen: FxHashMap::default(), addresses: Vec::new() };
         for (instruction, addresses) in accesses {
@@ -225,9 +225,9 @@ mod tests {
 
     #[test]
     fn the_worked_number() {
-        let loads: &[i128] = &[0x1000, 0x1008, 0x1010, 0x1018];
-        let stores: &[i128] = &[0x2000, 0x2040, 0x2080, 0x20c0];
-        let both: &[i128] = &[0x1000, 0x1008, 0x3000, 0x3008];
+        let loads: &[u64] = &[0x1000, 0x1008, 0x1010, 0x1018];
+        let stores: &[u64] = &[0x2000, 0x2040, 0x2080, 0x20c0];
+        let both: &[u64] = &[0x1000, 0x1008, 0x3000, 0x3008];
         assert_eq!(totals(&[(0, loads), (1, stores), (2, both)]), [counted(1, 4), counted(1, 1), counted(1, 2)]);
     }
 

@@ -33,7 +33,7 @@ const SHARED: Range<u64> = 0x3c00_0000_0000..0x4000_0000_0000;
 const CHECKED: Range<u64> = 0x3bff_fff0_0000..0x3c00_0000_0000;
 
 /// The bytes of a line of the cache.
-const LINE: i128 = 128;
+const LINE: i64 = 128;
 
 /// How much longer a miss takes than a hit.
 const MISS: u64 = 100;
@@ -99,7 +99,7 @@ impl SpillMemory {
     #[must_use]
     pub fn measure(bytes: u32) -> Measure {
         Measure::new(ENTRY.name, move |_| {
-            let lines = (i128::from(bytes) / LINE).max(1) as usize;
+            let lines = (i64::from(bytes) / LINE).max(1) as usize;
             Some(Box::new(SpillMeter { found: SpillMemory::default(), cache: Cache { lines, held: Vec::new() } }))
         })
     }
@@ -123,12 +123,12 @@ impl Measured for SpillMemory {
 /// The lines that were used last, the latest at the end.
 struct Cache {
     lines: usize,
-    held: Vec<i128>,
+    held: Vec<i64>,
 }
 
 impl Cache {
     /// Whether the line is held; it is from now on.
-    fn takes(&mut self, line: i128) -> bool {
+    fn takes(&mut self, line: i64) -> bool {
         let found = self.held.iter().rposition(|held| *held == line);
         match found {
             Some(at) => _ = self.held.remove(at),
@@ -168,7 +168,7 @@ impl Metric for SpillMeter {
             for (home, addresses, own) in &lanes {
                 let address = addresses[operand];
                 if let Some(own) = own.as_ref().filter(|own| own.addresses.contains(&address)) {
-                    let at = interleaved(i128::from(address) - i128::from(own.zero), *home, seats.width());
+                    let at = interleaved(address.wrapping_sub(own.zero).cast_signed(), *home, seats.width());
                     lines.push(at.div_euclid(LINE));
                 }
             }

@@ -21,13 +21,13 @@
 
 use std::collections::BTreeMap;
 
-use heuristics::{Lane, SegmentId};
-use rustc_hash::FxHashMap;
-use trace_format::Pc;
+use heuristics::{Lane, Program, SegmentId};
+use trace_format::{Instruction, Pc};
 
 use super::memory::{self, Class, Classes};
+use super::operands::{Accessed, Room};
 use super::spill_memory::{folded, is_shared};
-use super::{Ended, Finding, Measure, Measured, Metric, Step};
+use super::{Ended, Finding, Measure, Measured, Metric, Run, Step};
 use crate::entry::{Cell, Entry, Table, of};
 use crate::{Column, Outcome, Result, Value};
 
@@ -148,7 +148,7 @@ pub const ACCESS_HEADER: [&str; 14] = [
 pub const TRANSACTION_SIZES: [u64; 3] = [32, 64, 128];
 
 /// The bytes of a word of an interleaved stack: what a push writes.
-const WORD: i128 = 8;
+const WORD: i64 = 8;
 
 /// The most strides that are kept of one instruction; further ones are counted together.
 const MOST_STRIDES: usize = 64;
@@ -214,12 +214,19 @@ pub struct Space {
 }
 
 impl Space {
-    fn count(&mut self, addresses: &mut [i128]) {
+    fn count(&mut self, addresses: &mut [u64]) {
         if !addresses.is_empty() {
             self.accesses += 1;
             self.lane_accesses += addresses.len() as u64;
             add(&mut self.transactions, transactions(addresses));
         }
+    }
+
+    /// One access of one lane.
+    fn count_lone(&mut self) {
+        self.accesses += 1;
+        self.lane_accesses += 1;
+        add(&mut self.transactions, [1; 3]);
     }
 
     fn add(&mut self, other: &Space) {
@@ -315,7 +322,7 @@ fn add(sum: &mut [u64; 3], more: [u64; 3]) {
 }
 
 /// How many transactions of each size these addresses take; they are sorted on the way.
-pub(super) fn transactions(addresses: &mut [i128]) -> [u64; 3] {
+pub(super) fn transactions(addresses: &mut [u64]) -> [u64; 3] {
     const { assert!(TRANSACTION_SIZES[0].is_power_of_two() && TRANSACTION_SIZES[1].is_power_of_two()) };
     const { assert!(TRANSACTION_SIZES[2].is_power_of_two()) };
     if !addresses.is_sorted() {
@@ -324,25 +331,112 @@ pub(super) fn transactions(addresses: &mut [i128]) -> [u64; 3] {
     let mut pieces = [1; 3];
     for two in addresses.windows(2) {
         // Of two addresses in one piece only bits below its size differ.
-        let differ = (two[0] ^ two[1]).cast_unsigned();
-        pieces.iter_mut().zip(TRANSACTION_SIZES).for_each(|(n, size)| *n += u64::from(differ >= u128::from(size)));
+        let differ = two[0] ^ two[1];
+        pieces.iter_mut().zip(TRANSACTION_SIZES).for_each(|(n, size)| *n += u64::from(differ >= size));
     }
     pieces
 }
 
-/// Where the byte at distance `d` from a stack's zero lies when the stacks of `width` lanes are interleaved.
-pub(super) fn interleaved(d: i128, home: usize, width: usize) -> i128 {
-    d.div_euclid(WORD) * WORD * width as i128 + WORD * home as i128 + d.rem_euclid(WORD)
+/// Where the byte at distance `d` from a stack's zero lies when the stacks of `width` lanes are interleaved. Stacks are
+/// far smaller than the 2^55 bytes of which more would not fit.
+#[inline]
+pub(super) fn interleaved(d: i64, home: usize, width: usize) -> i64 {
+    (d.div_euclid(WORD) * WORD).wrapping_mul(width as i64) + WORD * home as i64 + d.rem_euclid(WORD)
 }
 
 /// Measures the memory traffic of one warp's replay.
 #[derive(Default)]
 pub struct TrafficMeter {
-    by_instruction: FxHashMap<(SegmentId, u32), Accesses>,
+    /// By segment, where it has accessed memory: where in `by_instruction` its instructions begin, and 1 more.
+    begins: Vec<u32>,
+    by_instruction: Vec<(SegmentId, u32, Accesses)>,
+    room: Room,
+    addresses: Addresses,
+}
+
+/// Room for those of one operand.
+#[derive(Default)]
+struct Addresses {
     all: Vec<(Lane, u64)>,
-    heap: Vec<i128>,
-    stack: Vec<i128>,
-    interleaved: Vec<i128>,
+    heap: Vec<u64>,
+    stack: Vec<u64>,
+    interleaved: Vec<u64>,
+}
+
+impl Addresses {
+    /// Counts one operand of these lanes.
+    fn count(&mut self, accesses: &mut Accesses, lanes: &[Accessed], operand: usize, width: usize) {
+        if let [lane] = lanes {
+            let address = lane.addresses[operand];
+            accesses.classes.count(Class::Uniform);
+            if lane.in_stack(address).is_some() {
+                accesses.stack.count_lone();
+                add(&mut accesses.interleaved, [1; 3]);
+            } else if !is_shared(address) {
+                accesses.heap.count_lone();
+            }
+            return;
+        }
+        let Addresses { all, heap, stack, interleaved: laid_out } = self;
+        all.clear();
+        heap.clear();
+        stack.clear();
+        laid_out.clear();
+        for lane in lanes {
+            let address = lane.addresses[operand];
+            all.push((lane.home, folded(address)));
+            match lane.in_stack(address) {
+                Some(distance) => {
+                    stack.push(address);
+                    // Below zero they are far from those above, as large numbers without a sign.
+                    laid_out.push(interleaved(distance, lane.home.index(), width).cast_unsigned());
+                }
+                None if is_shared(address) => {}
+                None => heap.push(address),
+            }
+        }
+        let class = Class::of(all);
+        accesses.classes.count(class);
+        if let Class::Affine(stride) = class {
+            accesses.strides.count(stride);
+        }
+        accesses.heap.count(heap);
+        accesses.stack.count(stack);
+        if !laid_out.is_empty() {
+            add(&mut accesses.interleaved, transactions(laid_out));
+        }
+    }
+}
+
+impl TrafficMeter {
+    /// Counts what these lanes access, behind so many addresses, in these instructions of a segment, of which the first
+    /// has this number.
+    fn count(
+        &mut self,
+        (segment, first): (SegmentId, u32),
+        instructions: &[Instruction],
+        lanes: &[Accessed],
+        before: usize,
+        (program, width): (&Program, usize),
+    ) {
+        if self.begins.is_empty() {
+            self.begins.resize(program.segments.len(), 0);
+        }
+        let begins = &mut self.begins[segment.0 as usize];
+        if *begins == 0 {
+            *begins = self.by_instruction.len() as u32 + 1;
+            let all = 0..program.segments[segment].len() as u32;
+            self.by_instruction.extend(all.map(|at| (segment, at, Accesses::default())));
+        }
+        let begins = (*begins - 1 + first) as usize;
+        let mut operand = before;
+        for ((.., accesses), instruction) in self.by_instruction[begins..].iter_mut().zip(instructions) {
+            for _ in 0..instruction.memory {
+                self.addresses.count(accesses, lanes, operand, width);
+                operand += 1;
+            }
+        }
+    }
 }
 
 impl Metric for TrafficMeter {
@@ -350,56 +444,24 @@ impl Metric for TrafficMeter {
         if step.instructions.iter().all(|i| i.memory == 0) {
             return Ok(());
         }
-        let (seats, (segment, first)) = (step.seats(), step.place());
-        // By home: in a block of warps the lanes of a fetch sit elsewhere than their numbers say.
-        let mut lanes: Vec<_> = step.lanes.iter().map(|l| (seats.home(l), step.addresses(l), step.stack(l))).collect();
-        if !lanes.is_sorted_by_key(|(home, ..)| *home) {
-            lanes.sort_unstable_by_key(|(home, ..)| *home);
-        }
-        let mut operand = 0;
-        for (at, instruction) in (first..).zip(step.instructions) {
-            for _ in 0..instruction.memory {
-                let TrafficMeter { all, heap, stack, interleaved: laid_out, .. } = self;
-                all.clear();
-                heap.clear();
-                stack.clear();
-                laid_out.clear();
-                for (home, addresses, own) in &lanes {
-                    let address = addresses[operand];
-                    all.push((Lane(*home as u8), folded(address)));
-                    match own.as_ref().filter(|own| own.addresses.contains(&address)) {
-                        Some(own) => {
-                            stack.push(address.into());
-                            laid_out.push(interleaved(
-                                i128::from(address) - i128::from(own.zero),
-                                *home,
-                                seats.width(),
-                            ));
-                        }
-                        None if is_shared(address) => {}
-                        None => heap.push(address.into()),
-                    }
-                }
-                let accesses = self.by_instruction.entry((segment, at)).or_default();
-                let class = Class::of(all);
-                accesses.classes.count(class);
-                if let Class::Affine(stride) = class {
-                    accesses.strides.count(stride);
-                }
-                accesses.heap.count(heap);
-                accesses.stack.count(stack);
-                if !laid_out.is_empty() {
-                    add(&mut accesses.interleaved, transactions(laid_out));
-                }
-                operand += 1;
-            }
-        }
+        let mut room = std::mem::take(&mut self.room);
+        let of = (step.standing.program, step.seats().width());
+        room.step(step, |lanes| self.count(step.place(), step.instructions, lanes, 0, of));
+        self.room = room;
+        Ok(())
+    }
+
+    fn ran(&mut self, run: &Run) -> Result<()> {
+        let mut room = std::mem::take(&mut self.room);
+        let of = (run.first.standing.program, run.first.seats().width());
+        room.run(run, |id, instructions, lanes, before| self.count((id, 0), instructions, lanes, before, of));
+        self.room = room;
         Ok(())
     }
 
     fn finish(self: Box<Self>, ended: &Ended) -> Result<Finding> {
         let mut traffic = Traffic::default();
-        for ((segment, at), accesses) in self.by_instruction {
+        for (segment, at, accesses) in self.by_instruction.into_iter().filter(|(.., all)| all.accesses() > 0) {
             let pc = ended.warp.program().segments[segment].instructions[at as usize].pc;
             traffic.total.add(&accesses);
             traffic.by_instruction.entry(pc).or_default().add(&accesses);
@@ -421,7 +483,7 @@ mod tests {
 
     #[test]
     fn interleaved_stacks_put_the_same_word_of_all_lanes_in_a_row() {
-        let words: Vec<i128> = (0..4).map(|home| interleaved(-16, home, 4)).collect();
+        let words: Vec<i64> = (0..4).map(|home| interleaved(-16, home, 4)).collect();
         assert_eq!(words, [-64, -56, -48, -40]);
         assert_eq!(interleaved(-13, 0, 4), -61);
     }

@@ -139,3 +139,19 @@ fn no_model_breaks_a_rule_on_any_of_ten_thousand_programs() {
         (0..PROGRAMS).into_par_iter().filter_map(|seed| replay_one(seed, &specs).err().map(|f| (seed, f))).collect();
     assert!(faults.is_empty(), "{} of them: {:?}", faults.len(), &faults[..faults.len().min(5)]);
 }
+
+#[test]
+fn the_long_family_runs_more_than_64_lanes_as_step_by_step() {
+    let specs = Spec::parse_list("long,long-irb,long-minpc,long-minsp-pc,long:n=2,long-irb:n=9").unwrap();
+    for seed in 0..60 {
+        let program = Numbers::of(seed).program(0);
+        let run = |measures| {
+            let options = ReplayOptions { measures, warp_size: Some(70), ..ReplayOptions::default() };
+            let outcomes = replay(&lanes_of(&program, 70), &specs, &options, None, &|_, _| {}).unwrap();
+            outcomes.into_iter().map(|outcome| (outcome.heuristic, outcome.counts)).collect::<Vec<_>>()
+        };
+        let plain = run(Vec::new());
+        assert_eq!(plain, run(vec![each_step()]), "{seed}");
+        assert_eq!(plain, run(vec![Checker::measure()]), "{seed}");
+    }
+}
