@@ -33,7 +33,6 @@ pub struct Lead {
     /// A bit for each stop, by [`bit`].
     bits: u64,
     at_stubs: bool,
-    at_blocks: bool,
     at_others: bool,
     going_back: bool,
     tells_run: bool,
@@ -49,7 +48,6 @@ impl Default for Lead {
             stops: Vec::new(),
             bits: 0,
             at_stubs: false,
-            at_blocks: false,
             at_others: false,
             going_back: false,
             tells_run: false,
@@ -66,8 +64,6 @@ pub struct Next {
     pub place: PlaceId,
     /// Whether it is in a stub of the linkage table.
     pub in_stub: bool,
-    /// Whether it starts a basic block: they came by a transfer of control.
-    pub starts_block: bool,
     /// Whether ready lanes other than these stand there, as far as the lead asks for it ([`Lead::looks_at_others`]).
     pub has_others: bool,
     /// Whether they came by a transfer of control to a lower address.
@@ -111,11 +107,6 @@ impl Lead {
     /// It ends at stubs of the linkage table.
     pub fn stop_at_stubs(&mut self) {
         self.at_stubs = true;
-    }
-
-    /// It ends where basic blocks start.
-    pub fn stop_at_blocks(&mut self) {
-        self.at_blocks = true;
     }
 
     /// It ends where ready lanes other than these stand.
@@ -181,7 +172,7 @@ impl Lead {
     /// Whether it matters how lanes come to a segment, and who stands there.
     #[inline]
     fn asks_how(&self) -> bool {
-        self.at_stubs | self.at_blocks | self.at_others | self.going_back
+        self.at_stubs | self.at_others | self.going_back
     }
 
     /// Whether nothing counts but where the lanes are, and at which call level.
@@ -205,10 +196,7 @@ impl Lead {
     pub fn goes_on(&self, next: &Next, control_flow: &ControlFlow) -> bool {
         self.goes_on_at(next.pc, next.level)
             && !(self.asks_how()
-                && (self.at_stubs && next.in_stub
-                    || self.at_blocks && next.starts_block
-                    || self.at_others && next.has_others
-                    || self.going_back && next.back))
+                && (self.at_stubs && next.in_stub || self.at_others && next.has_others || self.going_back && next.back))
             && (self.order == Order::None
                 || self.key((next.pc, next.place), next.sp, next.level, control_flow) < self.below)
     }

@@ -46,8 +46,8 @@ impl Replay<'_> {
             walk.while_goes_on(|Way { brief, transfer, sp, level }| {
                 let (pc, place, in_stub) = (brief.start, brief.place, brief.in_stub);
                 let has_others = lead.looks_at_others() && others_at(pc);
-                let (starts_block, back) = (transfer.is_some(), transfer.is_some_and(|from| pc < from));
-                let next = Next { pc, place, in_stub, starts_block, has_others, back, sp: *sp, level: *level };
+                let back = transfer.is_some_and(|from| pc < from);
+                let next = Next { pc, place, in_stub, has_others, back, sp: *sp, level: *level };
                 lead.goes_on(&next, &self.program.control_flow)
             })
         };
