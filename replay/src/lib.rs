@@ -33,7 +33,7 @@ pub use grouping::{Grouping, SortKey};
 pub use lanes::in_memory;
 pub use lanes::kept::{KEEP_BYTES, Kept, PACKED_BYTES};
 pub use lanes::lanes_source::LaneSource;
-pub use lanes::stream::{Batch, ChunkOf, Code, Control, Entry, EpisodeId, LaneOrigin, LaneStream, LockId, Rows};
+pub use lanes::stream::{Batch, Code, Control, Entry, EpisodeId, LaneOrigin, LaneStream, LockId, Rows};
 pub use linearized::linearized_fetches;
 pub use outcome::Outcome;
 pub use replay::{Contended, Prepared, ReplayOptions, ScheduleFile, replay};

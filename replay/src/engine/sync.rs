@@ -188,7 +188,7 @@ impl Sync {
                 !waits
             }
             Control::Sp(_) | Control::Level(_) | Control::Stack { .. } => true,
-            Control::Begin { .. } | Control::Chunk { .. } | Control::Team { .. } => true,
+            Control::Begin { .. } | Control::Chunk { .. } | Control::Piece { .. } | Control::Team { .. } => true,
         }
     }
 

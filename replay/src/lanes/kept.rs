@@ -11,7 +11,7 @@ use trace_format::Seq;
 use zstd::bulk::{Compressor, Decompressor};
 
 use self::spill::{Spill, Spilled};
-use crate::{Batch, ChunkOf, Code, Control, EpisodeId, Error, LaneStream, LockId, Result, Rows};
+use crate::{Batch, Code, Control, EpisodeId, Error, LaneStream, LockId, Result, Rows};
 
 /// Streams are kept as they are while all of them together stay below this many bytes.
 pub const KEEP_BYTES: usize = 384 << 20;
@@ -116,9 +116,9 @@ fn control_to_bytes(control: Control) -> [u8; CONTROL_BYTES] {
         Control::AcquireShared(lock) => (6, 0, lock.0),
         Control::Release(lock) => (7, 0, lock.0),
         Control::Begin { after } => (8, after.0, 0),
-        Control::Chunk { first, of: ChunkOf::Loop { stride } } => (9, first as u64, stride),
+        Control::Chunk { first, stride } => (9, first as u64, stride),
         Control::Team { league, order } => (10, league.0.into(), order),
-        Control::Chunk { first, of: ChunkOf::Taskloop(number) } => (11, first as u64, number),
+        Control::Piece { first, taskloop } => (11, first as u64, taskloop),
     };
     let mut bytes = [which; CONTROL_BYTES];
     bytes[1..9].copy_from_slice(&large.to_le_bytes());
@@ -139,9 +139,9 @@ fn control_of_bytes(bytes: &[u8; CONTROL_BYTES]) -> Option<Control> {
         6 => Control::AcquireShared(LockId(small)),
         7 => Control::Release(LockId(small)),
         8 => Control::Begin { after: Seq(large) },
-        9 => Control::Chunk { first: large as i64, of: ChunkOf::Loop { stride: small } },
+        9 => Control::Chunk { first: large as i64, stride: small },
         10 => Control::Team { league: EpisodeId(large as u32), order: small },
-        11 => Control::Chunk { first: large as i64, of: ChunkOf::Taskloop(small) },
+        11 => Control::Piece { first: large as i64, taskloop: small },
         _ => return None,
     })
 }
@@ -358,8 +358,8 @@ mod tests {
             Control::Release(LockId(u32::MAX)),
             Control::Begin { after: Seq(1 << 40) },
             Control::Team { league: EpisodeId(u32::MAX), order: 7 },
-            Control::Chunk { first: -7, of: ChunkOf::Loop { stride: 1 << 31 } },
-            Control::Chunk { first: 1 << 40, of: ChunkOf::Taskloop(u32::MAX) },
+            Control::Chunk { first: -7, stride: 1 << 31 },
+            Control::Piece { first: 1 << 40, taskloop: u32::MAX },
         ];
         Batch { codes, controls, sps, addresses }
     }

@@ -58,23 +58,20 @@ pub enum Control {
     Chunk {
         /// What orders it among those of the loop: the first iteration's number, negated where the loop counts down.
         first: i64,
-        /// Of what.
-        of: ChunkOf,
+        /// How much more that of the next chunk is, which the thread goes to by itself; 0 where there is none.
+        stride: u32,
+    },
+    /// The thread runs a piece of a taskloop. Only in such streams, too.
+    Piece {
+        /// What orders it among those of the taskloop, as for a chunk.
+        first: i64,
+        /// Which taskloop: equal numbers are the same execution of one.
+        taskloop: u32,
     },
 }
 
-/// What a chunk of iterations is a part of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ChunkOf {
-    /// A loop that a team shares.
-    Loop {
-        /// How much more [`Control::Chunk`]'s `first` is of the next chunk, which the thread goes to by itself; 0 where
-        /// there is none.
-        stride: u32,
-    },
-    /// A taskloop, of which the thread runs a piece: equal numbers are the same execution of one.
-    Taskloop(u32),
-}
+// Programs with locks have millions of them.
+const _: () = assert!(size_of::<Control>() == 16);
 
 /// An entry of a lane's stream, packed: a segment's number or the index of a control in its batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

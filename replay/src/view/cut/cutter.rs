@@ -12,7 +12,7 @@ use trace_format::Seq;
 use crate::lanes::brief::Brief;
 use crate::lanes::kept::Keeper;
 use crate::lanes::stream::RowId;
-use crate::{Batch, ChunkOf, Code, Control, Entry, EpisodeId, LockId, Result};
+use crate::{Batch, Code, Control, Entry, EpisodeId, LockId, Result};
 
 /// What makes a lane.
 pub(super) enum Rule<'a> {
@@ -196,8 +196,8 @@ impl<'a, 'k> Cutter<'a, 'k> {
         match control {
             Control::Sp(_) | Control::Level(_) | Control::Stack { .. } => self.track.stand(control),
             Control::Begin { after } => self.extent(after)?,
-            Control::Chunk { first, of: ChunkOf::Loop { stride } } => self.given = Some((first, stride)),
-            Control::Chunk { first, of: ChunkOf::Taskloop(taskloop) } => {
+            Control::Chunk { first, stride } => self.given = Some((first, stride)),
+            Control::Piece { first, taskloop } => {
                 self.piece = Some(Piece { taskloop, first, level: None });
             }
             Control::Team { league, order } => {

@@ -205,7 +205,7 @@ impl Cutter<'_, '_> {
                 self.track.control(control);
             }
             // Those are in the streams of threads that are yet to be cut into lanes.
-            Control::Begin { .. } | Control::Team { .. } | Control::Chunk { .. } => {}
+            Control::Begin { .. } | Control::Team { .. } | Control::Chunk { .. } | Control::Piece { .. } => {}
         }
     }
 

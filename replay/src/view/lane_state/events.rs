@@ -8,7 +8,7 @@ use super::super::first_look::survey::{is_barrier, is_part_of_waiting};
 use super::super::locks::{self, Action, HeldLock};
 use super::extents::{Belongs, Extent, Marked};
 use super::{LaneState, Pending, Told, push_control};
-use crate::{Batch, ChunkOf, Control, Entry};
+use crate::{Batch, Control, Entry};
 
 impl LaneState<'_> {
     /// The next extent is about to begin: the lane's first, or the first that is not the lane's, cuts the stream.
@@ -156,7 +156,7 @@ impl LaneState<'_> {
     fn take_chunk(&mut self, chunk: &Chunk, batch: &mut Batch) {
         let is_piece = self.task_body.take_if(|body| *body == chunk.site.0).is_some();
         if let Some(number) = if is_piece { self.taskloops.next() } else { None } {
-            let piece = Control::Chunk { first: chunk.first(), of: ChunkOf::Taskloop(*number) };
+            let piece = Control::Piece { first: chunk.first(), taskloop: *number };
             match self.extents.is_open() {
                 true if self.extents.is_fresh() => self.piece = Some(piece),
                 true => push_control(batch, piece),
@@ -164,7 +164,7 @@ impl LaneState<'_> {
             }
         } else {
             let stride = u32::try_from(chunk.stride.unsigned_abs()).unwrap_or(0);
-            push_control(batch, Control::Chunk { first: chunk.first(), of: ChunkOf::Loop { stride } });
+            push_control(batch, Control::Chunk { first: chunk.first(), stride });
         }
     }
 
