@@ -165,7 +165,8 @@ impl<'a> LaneState<'a> {
     }
 
     /// Keeps a block, or a piece of one, whole, where a short way is open to it.
-    #[inline]
+    // Most blocks go here and no further.
+    #[inline(always)]
     fn may_keep_whole(&mut self, facts: Facts, sps: &[u64], memory: &[u64], batch: &mut Batch) -> bool {
         const LONG_WAY: u16 = Flags::WAITS | Flags::PAUSE | Flags::FILTERED | Flags::MARKER | Flags::STUB;
         if !self.quiet || facts.flags.has(LONG_WAY) || self.linkage.binds_above(self.sp) {
@@ -187,7 +188,7 @@ impl<'a> LaneState<'a> {
         self.keep_outlined(facts, sps, memory, batch)
     }
 
-    #[inline]
+    #[inline(always)]
     fn keep_whole(&mut self, facts: Facts, memory: &[u64], batch: &mut Batch) {
         self.correct(batch);
         self.push_whole(facts, memory, batch);
