@@ -3,7 +3,7 @@
 
 use crate::mechanisms::stack::{Next, Stack};
 use crate::warp::reconvergence::Branch;
-use crate::{Choice, Heuristic, LaneSet, Placement, Ran, Seats, Together, WarpView};
+use crate::{Choice, Heuristic, LaneSet, Lead, Placement, Ran, Seats, Together, WarpView};
 
 /// A model of one stack per block.
 pub(crate) struct BlockStack {
@@ -39,6 +39,11 @@ impl Heuristic for BlockStack {
 
     fn executed(&mut self, warp: &WarpView, ran: &Ran) {
         self.stack.ran(Branch::of(warp, ran).of_all(self.running));
+    }
+
+    fn runs_on(&self, _warp: &WarpView, lanes: LaneSet, lead: &mut Lead) -> bool {
+        // An entry that runs in one fetch is chosen as that of a warp's stack is.
+        lanes == self.running && self.to_come.is_empty() && self.stack.runs_on(lanes, lead)
     }
 
     fn stays_together(&self, _warp: &WarpView) -> bool {
