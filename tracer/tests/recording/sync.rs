@@ -54,6 +54,21 @@ fn what_is_entered_is_left_in_order() {
     }
 }
 
+/// Threads are brought to rest between a return and the code that records it too. 16 is `EBUSY`.
+#[test]
+fn what_functions_answered_is_recorded_while_translations_are_thrown_away() {
+    let program = compile("results.c", &[]);
+    for seed in 1..=12 {
+        let recorded = record(&format!("engine=translate cache=65536 throw={seed}"), &program, &[]);
+        assert_eq!(recorded.stdout(), "2000\n", "{}", recorded.stderr());
+        let results = crate::support::all_events(&recorded.trace()).into_iter().filter_map(|event| match event {
+            Event::Leave { function: MutexTryLock, result, .. } => Some(result as i32),
+            _ => None,
+        });
+        assert_eq!(results.collect::<Vec<_>>(), [16; 2000], "{seed}");
+    }
+}
+
 #[test]
 fn one_barrier_wait_of_three_returns_the_serial_mark() {
     let trace = record("", &compile("locks.c", &["-static"]), &[]).trace();
