@@ -132,10 +132,10 @@ struct Calls {
 #[derive(Default)]
 pub(super) struct BlockFacts {
     facts: Vec<Facts>,
-    /// Blocks in which an extent of a function may begin or end, as pieces in which none does: those of one block after
-    /// those of another.
+    /// Blocks in which an extent of a function may begin or end, or with stubs of the linkage table, as pieces in which
+    /// none does, or that are what may be a stub: those of one block after those of another.
     pieces: Vec<PieceFacts>,
-    /// By block: where its pieces are. Empty where the region is no function's.
+    /// By block: where its pieces are.
     pieces_of: Vec<Range<u32>>,
     codes: Vec<Code>,
     /// The blocks that are taken whole.
@@ -181,9 +181,9 @@ impl BlockFacts {
             all.codes.extend(ids.iter().map(|s| Code::segment(*s)));
             let facts = all.work_out(table, (ids, first), &mut rows);
             all.facts.push(facts);
-            if !region.entries.is_empty() && !all.marked {
-                all.divide(table, (ids, first), &mut rows);
-            }
+            let is_of_function = !region.entries.is_empty() && !all.marked;
+            let ends = all.ends_of_pieces(table, ids, is_of_function, facts.flags.has(Flags::STUB));
+            all.divide(table, (ids, first), &ends, &mut rows);
         }
         all.rows = Arc::new(rows);
         all
@@ -248,13 +248,25 @@ impl BlockFacts {
         facts.flags.0 |= flags;
     }
 
-    /// Makes the pieces of the last block, of these segments.
-    fn divide(&mut self, table: &SegmentTable, (ids, first): (&[SegmentId], u32), rows: &mut Rows) {
+    /// Behind which of a block's segments it is to be divided, and its end: where an extent of a function may end or
+    /// begin, if the region is a function's; and before what may be in a stub of the linkage table, if whether it is
+    /// depends on more than the block.
+    fn ends_of_pieces(&self, table: &SegmentTable, ids: &[SegmentId], of_function: bool, has_stub: bool) -> Vec<usize> {
+        let mut ends = if of_function { may_end(table, ids, |id| self.is_entry(id)) } else { vec![ids.len()] };
+        if has_stub {
+            ends.extend((1..ids.len()).filter(|i| table.in_stub(ids[*i]) != ids[*i]));
+            ends.sort_unstable();
+            ends.dedup();
+        }
+        ends
+    }
+
+    /// Makes the pieces of the last block, of these segments: they end at these places.
+    fn divide(&mut self, table: &SegmentTable, (ids, first): (&[SegmentId], u32), ends: &[usize], rows: &mut Rows) {
         let begin = self.pieces.len() as u32;
-        let ends = may_end(table, ids, |id| self.is_entry(id));
-        if let [_, _, ..] = ends[..] {
+        if let [_, _, ..] = ends {
             let mut from = 0;
-            for to in ends {
+            for &to in ends {
                 let own = &ids[from..to];
                 let recorded = own.iter().filter(|id| table[**id].sp == SpEffect::Recorded).count() as u16;
                 let addresses = own.iter().map(|id| table[*id].addresses).sum();
@@ -338,7 +350,8 @@ impl BlockFacts {
     }
 
     /// The pieces of a block in which an extent of a function may begin or end: one begins at most with the first
-    /// segment of one, and as a rule ends with the last of one. Empty where there are not several.
+    /// segment of one, and as a rule ends with the last of one. So does what may be in a stub of the linkage table.
+    /// Empty where there are not several.
     pub fn pieces(&self, block: BlockId) -> &[PieceFacts] {
         &self.pieces[self.place_of_pieces(block)]
     }

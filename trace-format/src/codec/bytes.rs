@@ -45,6 +45,15 @@ fn groups_of_seven(value: u64) -> u64 {
     quarters & 0x007f_007f_007f_007f | (quarters << 1) & 0x7f00_7f00_7f00_7f00
 }
 
+/// The inverse of [`groups_of_seven`]; the highest bit of each byte does not matter.
+#[inline]
+fn joined_sevens(bytes: u64) -> u64 {
+    let sevens = bytes & 0x7f7f_7f7f_7f7f_7f7f;
+    let quarters = sevens & 0x007f_007f_007f_007f | (sevens & 0x7f00_7f00_7f00_7f00) >> 1;
+    let halves = quarters & 0x0000_3fff_0000_3fff | (quarters & 0x3fff_0000_3fff_0000) >> 2;
+    halves & 0x0fff_ffff | (halves & 0x0fff_ffff_0000_0000) >> 4
+}
+
 /// Maps small numbers of either sign to small numbers: 0, -1, 1, -2 … become 0, 1, 2, 3 …
 #[inline]
 #[must_use]
@@ -136,6 +145,16 @@ impl<'a> Cursor<'a> {
 
     fn long_varint(&mut self) -> Result<u64, String> {
         let start = self.position;
+        // Most of them: all their bytes are taken at once.
+        if let Some(bytes) = self.bytes.get(start..).and_then(<[u8]>::first_chunk) {
+            let word = u64::from_le_bytes(*bytes);
+            let last = !word & 0x8080_8080_8080_8080;
+            if last != 0 {
+                self.position += last.trailing_zeros() as usize / 8 + 1;
+                // The bits below the mark of the last byte.
+                return Ok(joined_sevens(word & (last ^ (last - 1))));
+            }
+        }
         let mut value = 0;
         for shift in (0..70).step_by(7) {
             let byte = self.byte()?;
@@ -225,6 +244,11 @@ mod tests {
             let mut cursor = Cursor::new(&out);
             assert_eq!(cursor.varint(), Ok(value));
             assert_eq!(cursor.end(), Ok(()));
+            // Also where other bytes come next.
+            let len = out.len();
+            out.extend([0xff; 9]);
+            let mut cursor = Cursor::new(&out);
+            assert_eq!((cursor.varint(), cursor.position()), (Ok(value), len));
             assert_eq!(unzigzag(zigzag(value as i64)), value as i64);
         }
     }

@@ -156,9 +156,12 @@ fn survey_thread(
     while let Some(item) = stream.next()? {
         match item {
             Item::Block { block, .. } => {
-                surveyor.instructions += u64::from(lengths[block.index()]);
-                look_on(&mut look, &mut surveyor, &trace.blocks()[block], lengths[block.index()]);
-                tasks.block(&trace.blocks()[block], lengths[block.index()]);
+                let length = lengths[block.index()];
+                surveyor.instructions += u64::from(length);
+                if look.is_some() || tasks.is_watching() {
+                    look_on(&mut look, &mut surveyor, &trace.blocks()[block], length);
+                    tasks.block(&trace.blocks()[block], length);
+                }
                 match &mut follower {
                     Some(follower) if surveyor.stack.in_leaf() => follower.elsewhere(block),
                     Some(follower) => follower.block(block),

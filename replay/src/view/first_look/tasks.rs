@@ -72,10 +72,14 @@ pub(in crate::view) struct TaskMeter<'t> {
 }
 
 impl TaskMeter<'_> {
+    /// Whether there are functions that could be tasks.
+    pub(in crate::view) fn is_watching(&self) -> bool {
+        !self.functions.is_empty()
+    }
+
     /// The thread runs the first instructions of a block.
-    #[inline]
     pub(in crate::view) fn block(&mut self, block: &Block, executed: u32) {
-        if !self.functions.is_empty() {
+        if self.is_watching() {
             self.follow(block, executed);
         }
     }
