@@ -20,6 +20,11 @@ use replay::metrics::{
 use replay::{Control, EpisodeId, Outcome, ReplayOptions, replay};
 use trace_format::{Instruction, Kind, Pc, SpEffect};
 
+/// How many random cases to try, of so many: all where `scripts/check --whole` sets LOCKSTEP_WHOLE, else a tenth.
+pub(crate) fn part_of(all: u64) -> u64 {
+    if std::env::var_os("LOCKSTEP_WHOLE").is_some() { all } else { all / 10 }
+}
+
 /// Models that say in their heads where they deadlock: on locks.
 const DEADLOCK: [&str; 9] = ["ipdom", "tf-stack", "tf-branch", "dual-path", "multi-path", "wave", "dws", "tbc", "lwm"];
 
