@@ -37,7 +37,8 @@ fn instructions(folder: &Path, compiler: &str, options: &[&str], source: &Path, 
     })
 }
 
-/// Of each benchmark at each level, two of them unless all are asked for: how many instructions more it runs with its marks, as a share.
+/// Of each benchmark at each level: how many instructions more it runs with its marks, as a share. Two levels, and all
+/// four for `scripts/check --whole`.
 fn shares(compiler: &str) -> Vec<(String, f64)> {
     let folder = tempfile::tempdir().unwrap();
     let mut all = Vec::new();
