@@ -84,9 +84,9 @@ fn operations_on_barriers_are_those_of_the_machine_code() {
     let (mut compared, mut without_line, mut builds) = (0, 0, 0);
     // `scripts/check --whole` has each at all levels, else each has one in turn.
     let is_whole = std::env::var_os("LOCKSTEP_WHOLE").is_some();
-    for (number, program) in programs().into_iter().enumerate() {
+    for (turn, program) in programs().into_iter().enumerate() {
         let levels = ["-O1", "-O2", "-O3"];
-        for level in if is_whole { &levels[..] } else { &levels[number % 3..][..1] } {
+        for level in if is_whole { &levels[..] } else { &levels[turn % 3..][..1] } {
             let what = format!("{} {level}", program.0);
             // The order of blocks is that of the code, so numbers of instructions stay.
             let said = built(&folder, "layout,speculative", level, &program, &["--keep-ir", "ir"]);
