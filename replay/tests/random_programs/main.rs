@@ -20,9 +20,14 @@ use replay::metrics::{
 use replay::{Control, EpisodeId, Outcome, ReplayOptions, replay};
 use trace_format::{Instruction, Kind, Pc, SpEffect};
 
-/// How many random cases to try, of so many: all where `scripts/check --whole` sets LOCKSTEP_WHOLE, else a tenth.
+/// Whether `scripts/check --whole` runs the tests.
+pub(crate) fn is_whole() -> bool {
+    std::env::var_os("LOCKSTEP_WHOLE").is_some()
+}
+
+/// How many random cases to try, of so many: all for `scripts/check --whole`, else a tenth.
 pub(crate) fn part_of(all: u64) -> u64 {
-    if std::env::var_os("LOCKSTEP_WHOLE").is_some() { all } else { all / 10 }
+    if is_whole() { all } else { all / 10 }
 }
 
 /// Models that say in their heads where they deadlock: on locks.

@@ -41,7 +41,7 @@ fn workloads_print_the_same_after_every_pass() {
         let mut printed = Printed::default();
         let expected = printed.by(&bitcode, openmp, &["-p", "4"]);
         for (turn, passes) in pipelines.iter().enumerate() {
-            // Each program meets a third of the passes, and all in a row; `scripts/check --whole` has it meet every one.
+            // Each program meets a third of the passes, and all in a row; for `scripts/check --whole` every one.
             if !is_whole && (number + turn) % 3 != 0 && turn + 1 != pipelines.len() {
                 continue;
             }
