@@ -8,7 +8,7 @@ use replay::Batch;
 use replay::view::{CodeFilter, Lanes, Region, View, ViewOptions, WhichLoops};
 use serde_json::Value;
 
-use crate::support::{build, root, run, succeed};
+use crate::support::{build, is_whole, root, run, succeed};
 
 /// As many as `pixels.c` draws.
 const PIXELS: u64 = 2048;
@@ -649,8 +649,13 @@ fn a_sweep_has_a_row_for_each_width_and_grouping_and_each_is_that_of_a_replay_al
     let groups = ["consecutive", "sorted:key=trips", "random:seed=3"];
     let rows = swept(&trace, &["--loop", &at, "-W", "4..16", "--group", &groups.join(",")]);
     assert_eq!(rows.len(), 9);
-    for (row, (width, group)) in rows.iter().zip([4, 8, 16].iter().flat_map(|w| groups.map(|group| (w, group)))) {
+    let settings = [4, 8, 16].iter().flat_map(|w| groups.map(|group| (w, group)));
+    for (number, (row, (width, group))) in rows.iter().zip(settings).enumerate() {
         assert_eq!((row["warp_size"].as_u64(), row["group"].as_str()), (Some(*width), Some(group)));
+        // Every other row has each width and each grouping.
+        if !is_whole() && number % 2 == 1 {
+            continue;
+        }
         let alone = ["--loop", &at, "-W", &width.to_string(), "--group", group, "-H", "ipdom", "--memory", "--json"];
         let alone: Value = serde_json::from_str(&succeed("replay", &[&alone[..], &[&trace]].concat())).unwrap();
         let result = &alone["results"][0];

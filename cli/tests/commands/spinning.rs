@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::support::{build, root, run, succeed};
+use crate::support::{build, is_whole, root, run, succeed};
 
 /// The line that says what was taken, and the instructions of each lane.
 fn replayed(trace: &str, arguments: &[&str]) -> (String, Vec<u64>) {
@@ -40,7 +40,7 @@ fn what_is_left_is_work_of(least: u64, wait: &str, optimisations: &[&str]) {
     let work = 4 * 24 * least * 5 / 2 * 3;
     let length = format!("-DWORK={least}");
     for optimisation in optimisations {
-        let left = runs("spin_waits.c", &[wait, &length, optimisation], 3);
+        let left = runs("spin_waits.c", &[wait, &length, optimisation], if is_whole() { 3 } else { 2 });
         let sums: Vec<u64> = left.iter().map(|(_, lanes)| lanes.iter().sum()).collect();
         let (least, most) = (*sums.iter().min().unwrap(), *sums.iter().max().unwrap());
         let (view, _) = &left[0];

@@ -8,6 +8,12 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
+/// Whether `scripts/check --whole` runs the tests: those that do one thing to many programs leave nothing out.
+#[allow(dead_code, reason = "not each of the binaries that have this module asks")]
+pub(crate) fn is_whole() -> bool {
+    std::env::var_os("LOCKSTEP_WHOLE").is_some()
+}
+
 /// Builds a C program of the workloads' folder with gcc as the workloads' Makefiles do.
 pub(crate) fn build(source: &Path, to: &Path, flags: &[&str]) {
     let built = Command::new("gcc")

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::support::{root, succeed};
+use crate::support::{is_whole, root, succeed};
 
 const BENCHMARKS: [(&str, &str); 8] = [
     ("rsbench", "32"),
@@ -37,11 +37,13 @@ fn instructions(folder: &Path, compiler: &str, options: &[&str], source: &Path, 
     })
 }
 
-/// Of each benchmark at each level: how many instructions more it runs with its marks, as a share.
+/// Of each benchmark at each level: how many instructions more it runs with its marks, as a share. Two levels, and all
+/// four for `scripts/check --whole`.
 fn shares(compiler: &str) -> Vec<(String, f64)> {
     let folder = tempfile::tempdir().unwrap();
     let mut all = Vec::new();
-    for level in ["-O0", "-O1", "-O2", "-O3"] {
+    let levels: &[&str] = if is_whole() { &["-O0", "-O1", "-O2", "-O3"] } else { &["-O0", "-O2"] };
+    for &level in levels {
         for (name, tasks) in BENCHMARKS {
             let source = root().join(format!("workloads/speculation/{name}/{name}.c"));
             let [without, with] = instructions(folder.path(), compiler, &[level], &source, &["-n", tasks]);
@@ -56,7 +58,7 @@ fn marks_cost_the_benchmarks_nothing_with_gcc() {
     // 0 in most, -0.1% to 0.02% in the others: the order of blocks differs.
     let all = shares("gcc");
     assert!(all.iter().all(|(_, share)| share.abs() < 0.002), "{all:?}");
-    assert!(all.iter().filter(|(_, share)| share.abs() < 1e-9).count() >= 24, "{all:?}");
+    assert!(all.iter().filter(|(_, share)| share.abs() < 1e-9).count() >= all.len() * 3 / 4, "{all:?}");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use replay::{Prepared, ReplayOptions, ScheduleFile, replay};
 use trace_format::{Instruction, Kind, Pc, SpEffect};
 
 use crate::ten_thousand::{Numbers, PLACED};
-use crate::{PLACEMENTS, of_one_theory};
+use crate::{PLACEMENTS, is_whole, of_one_theory, part_of};
 
 const GRAPHS: u64 = 10_000;
 
@@ -185,7 +185,7 @@ fn specs() -> Vec<Spec> {
 }
 
 #[test]
-fn no_lane_is_lost_on_any_of_ten_thousand_graphs() {
+fn no_lane_is_lost_on_any_random_graph() {
     let specs = specs();
     let fault = |seed: u64| -> Option<String> {
         let mut numbers = Numbers::of(seed);
@@ -220,7 +220,7 @@ fn no_lane_is_lost_on_any_of_ten_thousand_graphs() {
         distances(&graph)[0].is_some()
     };
     // Some graphs never reach the return; there must be as many as are asked for without those.
-    let seeds: Vec<u64> = (0..).filter(ran).take(GRAPHS as usize).collect();
+    let seeds: Vec<u64> = (0..).filter(ran).take(part_of(GRAPHS) as usize).collect();
     let faults: Vec<String> = seeds.into_par_iter().filter_map(fault).collect();
     assert!(faults.is_empty(), "{} of them: {:?}", faults.len(), &faults[..faults.len().min(5)]);
 }
@@ -305,7 +305,7 @@ fn lanes_that_are_collected_at_random_places_all_go_on() {
         let faulty = outcomes.iter().find(|outcome| !is_well(outcome))?;
         Some(format!("seed {seed}: {}: {} {:?}", faulty.heuristic, faulty.status(), faulty.tally.yields))
     };
-    let faults: Vec<String> = (0..GRAPHS).into_par_iter().filter_map(fault).collect();
+    let faults: Vec<String> = (0..part_of(GRAPHS)).into_par_iter().filter_map(fault).collect();
     assert!(faults.is_empty(), "{} of them: {:?}", faults.len(), &faults[..faults.len().min(5)]);
 }
 
@@ -335,10 +335,13 @@ fn hardly_a_place_pays_more_than_the_best_that_is_tried() {
         let suggested = tried.min().unwrap_or(before).min(before);
         Some((before - least, before - suggested))
     };
-    let all: Vec<(u64, u64)> = (0..GRAPHS).into_par_iter().filter_map(gains).filter(|(best, _)| *best > 0).collect();
+    let all: Vec<(u64, u64)> =
+        (0..part_of(GRAPHS)).into_par_iter().filter_map(gains).filter(|(best, _)| *best > 0).collect();
     let missed = all.iter().filter(|(best, suggested)| best != suggested).count();
     let (best, suggested) = all.iter().fold((0, 0), |sum, gain| (sum.0 + gain.0, sum.1 + gain.1));
     println!("{} graphs gain, {missed} less than they could: {suggested} fetches of {best}", all.len());
     // Of places that the same lanes run in the same fetches only the first is tried, which is another one to wait at.
-    assert!(all.len() > 1_000 && missed * 100 < all.len() && suggested * 100 > best * 99);
+    // One of a hundred graphs is missed; of few graphs it may be some more.
+    let hundredths = if is_whole() { 1 } else { 3 };
+    assert!(all.len() as u64 > part_of(1_000) && missed * 100 < hundredths * all.len() && suggested * 100 > best * 99);
 }

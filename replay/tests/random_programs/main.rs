@@ -20,6 +20,16 @@ use replay::metrics::{
 use replay::{Control, EpisodeId, Outcome, ReplayOptions, replay};
 use trace_format::{Instruction, Kind, Pc, SpEffect};
 
+/// Whether `scripts/check --whole` runs the tests.
+pub(crate) fn is_whole() -> bool {
+    std::env::var_os("LOCKSTEP_WHOLE").is_some()
+}
+
+/// How many random cases to try, of so many: all for `scripts/check --whole`, else a tenth.
+pub(crate) fn part_of(all: u64) -> u64 {
+    if is_whole() { all } else { all / 10 }
+}
+
 /// Models that say in their heads where they deadlock: on locks.
 const DEADLOCK: [&str; 9] = ["ipdom", "tf-stack", "tf-branch", "dual-path", "multi-path", "wave", "dws", "tbc", "lwm"];
 

@@ -52,7 +52,7 @@ class Resuming(unittest.TestCase):
         said = experiment.said(self.folder)
         self.assertIn("ended with status 1", said)
         self.assertIn("logs/trace/broken-plain-default-p2-r1.log", said)
-        self.assertEqual(len(experiment.found(self.folder, "replays/*/rows.csv")), 16)
+        self.assertEqual(len(experiment.found(self.folder, "replays/*/rows.csv")), 8 * experiment.REPEATS)
         # The same again, mended: only what is missing is made.
         made = {path: path.stat().st_mtime_ns for path in experiment.found(self.folder, "replays/*/rows.csv")}
         matrix.write_text(text)

@@ -8,7 +8,7 @@ use std::process::Command;
 use trace_format::{Pc, Trace};
 
 use crate::support::steps::{Step, steps};
-use crate::support::{Recorded, compile, place, record_command};
+use crate::support::{Recorded, compile, is_whole, place, record_command};
 
 /// What `translate` is asked for besides, with a seed in place of `S`, and the time between two signals to a thread in
 /// units of 100 µs. Where all is translated again at random moments, a signal each 100 µs leaves no time to get on.
@@ -114,8 +114,8 @@ fn stress(runs: u64, rounds: &str) -> usize {
 
 #[test]
 fn signals_forks_and_code_of_others_while_buffers_fill() {
-    let handled = stress(1, "40");
-    assert!(handled > 100, "only {handled} handlers were entered");
+    let handled = stress(1, if is_whole() { "40" } else { "20" });
+    assert!(handled > 50, "only {handled} handlers were entered");
 }
 
 #[test]

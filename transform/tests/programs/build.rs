@@ -1,6 +1,8 @@
 //! Building and running programs in tests.
 
+use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -37,6 +39,37 @@ pub(crate) fn link(bitcode: &Path, to: &Path, flags: &[&str]) {
     let files = [bitcode.as_os_str(), OsStr::new("-o"), to.as_os_str()];
     let common = ["-O1", "-Xclang", "-disable-llvm-passes", "-pthread", "-lm"];
     output("clang-19", files.into_iter().chain(common.iter().chain(flags).map(OsStr::new)));
+}
+
+/// What programs print, each run once: a pass that leaves a program, or its code, as it was gives nothing to run.
+#[derive(Default)]
+pub(crate) struct Printed {
+    /// By bitcode, and by object code.
+    known: HashMap<Vec<u8>, String>,
+    /// How many were run.
+    pub(crate) ran: usize,
+}
+
+impl Printed {
+    /// What the program of optimised bitcode prints, built with these flags and run with these arguments, which must
+    /// be the same at each call.
+    pub(crate) fn by(&mut self, bitcode: &Path, flags: &[&str], arguments: &[&str]) -> String {
+        let bytes = fs::read(bitcode).expect("bitcode");
+        if let Some(printed) = self.known.get(&bytes) {
+            return printed.clone();
+        }
+        let object = bitcode.with_extension("o");
+        link(bitcode, &object, &["-c"]);
+        let code = fs::read(&object).expect("an object file");
+        let printed = self.known.get(&code).cloned().unwrap_or_else(|| {
+            let program = bitcode.with_extension("program");
+            link(&object, &program, flags);
+            self.ran += 1;
+            output(&program, arguments)
+        });
+        self.known.extend([(bytes, printed.clone()), (code, printed.clone())]);
+        printed
+    }
 }
 
 /// The object file of a C source, as the compiler wrapper makes it with passes; their remarks.

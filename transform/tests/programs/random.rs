@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::build;
+use crate::build::{self, Printed};
 use crate::generator;
 use crate::progress::{Counts, Progress};
 
@@ -13,17 +13,15 @@ fn same_output_for(seeds: std::ops::Range<u64>) -> usize {
     let path = |name: &str| folder.path().join(name);
     let mut taken = 0;
     for seed in seeds {
-        let (source, bitcode, program) = (path("a.c"), path("a.bc"), path("a"));
+        let (source, bitcode, after) = (path("a.c"), path("a.bc"), path("b.bc"));
         fs::write(&source, generator::program(seed)).unwrap();
         let level = ["-O1", "-O2", "-O3", "-Os"][seed as usize % 4];
         build::to_bitcode(&source, &bitcode, &[level, "-Wno-everything"]);
-        build::link(&bitcode, &program, &[]);
-        let expected = build::output(&program, [""; 0]);
+        let mut printed = Printed::default();
+        let expected = printed.by(&bitcode, &[], &[]);
         for passes in build::pipelines() {
-            let (after, program) = (path("b.bc"), path("b"));
             taken += build::transform(&bitcode, &passes, &after).iter().filter(|c| c.is_taken()).count();
-            build::link(&after, &program, &[]);
-            let got = build::output(&program, [""; 0]);
+            let got = printed.by(&after, &[], &[]);
             assert_eq!(got, expected, "program {seed} at {level} after {passes}");
         }
     }

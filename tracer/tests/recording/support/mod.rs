@@ -24,6 +24,11 @@ pub fn place(name: &str) -> PathBuf {
     folder.join(name)
 }
 
+/// Whether `scripts/check --whole` runs the tests. Without it those that take long do a part of what they can.
+pub fn is_whole() -> bool {
+    std::env::var_os("LOCKSTEP_WHOLE").is_some()
+}
+
 /// Compiles a program of the folder `programs`.
 pub fn compile(source: &str, flags: &[&str]) -> PathBuf {
     compile_with(if source.ends_with(".cpp") { "g++" } else { "gcc" }, source, flags)
