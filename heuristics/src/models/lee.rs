@@ -21,7 +21,7 @@ use trace_format::Pc;
 
 use crate::models::min_pc;
 use crate::warp::rotation::next_after;
-use crate::{Choice, Entry, Family, Heuristic, Lane, LaneSet, Lead, Order, Ran, WarpView};
+use crate::{Choice, Entry, Family, Heuristic, LaneSet, Lead, Order, Ran, WarpView};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "lee",

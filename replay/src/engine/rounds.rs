@@ -127,8 +127,14 @@ impl<'a> Replay<'a> {
             let Some(first) = running.lowest() else { break };
             standing.active[running.count() - 1] += 1;
             turns += 1;
-            let from = standing.lanes[first.index()].at as usize;
+            let turning = &mut standing.lanes[first.index()];
+            let from = turning.at as usize;
             standing.at[from] = M::EMPTY;
+            if turning.left > 1 && running == M::only(first) {
+                (turning.at, turning.left) = (turning.at + 1, turning.left - 1);
+                standing.at[from + 1] = standing.at[from + 1].or(running);
+                continue;
+            }
             let mut further = M::EMPTY;
             for lane in running.each() {
                 let l = lane.index();
