@@ -393,8 +393,8 @@ impl Meetings {
         }
     }
 
-    /// How many instructions two lanes that will come to a place run alike from there on, as far as is known, and whether
-    /// it may be more.
+    /// How many instructions two lanes that will come to a place run alike from there on, as far as is known, and
+    /// whether it may be more.
     fn in_common(&self, index: usize, a: Lane, b: Lane) -> (u64, bool) {
         let from = |lane: Lane| self.futures[lane.index()].from(self.places[index].comers[lane.index()].number);
         let (a, b) = (from(a), from(b));
