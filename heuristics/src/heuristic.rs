@@ -1,6 +1,6 @@
 //! The trait that every reconvergence model implements.
 
-use crate::{LaneSet, Lead, Ran, Rotation, Together, Tracking, WarpView};
+use crate::{LaneSet, Lead, Ran, Rotation, Seats, Together, Tracking, WarpView};
 
 /// What runs next.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,8 +61,8 @@ impl Tally {
 ///
 /// A heuristic must be deterministic: the same warp gives the same choices, whatever runs beside it.
 pub trait Heuristic: Send {
-    /// How far a choice holds. Default: [`Extent::Segment`].
-    fn extent(&self) -> Extent {
+    /// How far a choice holds, of lanes that sit so. Default: [`Extent::Segment`].
+    fn extent(&self, _seats: &Seats) -> Extent {
         Extent::Segment
     }
 

@@ -7,7 +7,7 @@ use trace_format::Pc;
 
 use crate::mechanisms::splits::{Split, Splits};
 use crate::warp::reconvergence::Branch;
-use crate::{Choice, Extent, Heuristic, Lane, LaneSet, Lead, Placement, Ran, Tally, Together, WarpView};
+use crate::{Choice, Extent, Heuristic, Lane, LaneSet, Lead, Placement, Ran, Seats, Tally, Together, WarpView};
 
 /// Which of the splits that can run goes first. Among equals the one with the lowest lane does.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -85,7 +85,7 @@ impl Paths {
 }
 
 impl Heuristic for Paths {
-    fn extent(&self) -> Extent {
+    fn extent(&self, _: &Seats) -> Extent {
         match self.order {
             Order::Pc => Extent::Segment,
             Order::Turns => Extent::Instruction,

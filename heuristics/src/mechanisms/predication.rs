@@ -18,7 +18,7 @@ use parameters::{Parameter, Values};
 use trace_format::Kind;
 
 use crate::warp::reconvergence::distinct_pcs;
-use crate::{Choice, Extent, Heuristic, LaneSet, Lead, PlaceId, Ran, Tally, Together, WarpView};
+use crate::{Choice, Extent, Heuristic, LaneSet, Lead, PlaceId, Ran, Seats, Tally, Together, WarpView};
 
 /// The parameter of models that can have it.
 pub(crate) const PARAMETER: Parameter = Parameter {
@@ -91,8 +91,8 @@ impl Predicated {
 }
 
 impl Heuristic for Predicated {
-    fn extent(&self) -> Extent {
-        self.inner.extent()
+    fn extent(&self, seats: &Seats) -> Extent {
+        self.inner.extent(seats)
     }
 
     fn horizon(&self) -> u32 {

@@ -23,12 +23,13 @@
 //! (2 and 3), 2 (0 and 3, whose homes are 0 and 1), 4 (1 and 2), 5 (0 and 3), 5 (1 and 2). 6 fetches, each warp alone
 //! makes 4.
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 
 use trace_format::Pc;
 
 use crate::{
-    Choice, Entry, Extent, Family, Group, Heuristic, Lane, LaneSet, Parameter, Ran, Together, Values, WarpView,
+    Choice, Entry, Extent, Family, Group, Heuristic, Lane, LaneSet, Lead, Order, Parameter, Ran, Seats, Together,
+    Values, WarpView,
 };
 
 pub(crate) const ENTRY: Entry = Entry {
@@ -92,25 +93,62 @@ impl Dwf {
             Policy::Pc => groups.iter().min_by_key(|g| g.pc),
         }
     }
+
+    /// Whether it matters when lanes came: to the policy, or to which of the lanes at a pc run first.
+    fn counts_time(&self, seats: &Seats) -> bool {
+        seats.warps().len() > 1 || matches!(self.policy, Policy::Time)
+    }
 }
 
 impl Heuristic for Dwf {
-    fn extent(&self) -> Extent {
-        Extent::Instruction
+    /// The lanes of one warp that stand at one pc run together. Inside of a segment no others join them, and none stand
+    /// at a pc between its first and its last: the other policies pick them again. Where lanes stand at the pc that ran
+    /// last, a segment begins and ends there.
+    fn extent(&self, seats: &Seats) -> Extent {
+        if self.counts_time(seats) { Extent::Instruction } else { Extent::Segment }
     }
 
     fn choose(&mut self, warp: &WarpView) -> Choice {
-        self.come(warp.ready());
+        let counts_time = self.counts_time(warp.seats());
+        if counts_time {
+            self.come(warp.ready());
+        }
         let Some(group) = self.pick(warp.groups()) else { return Choice::Deadlock(warp.live()) };
-        self.last_pc = Some(group.pc);
+        if warp.seats().warps().len() == 1 {
+            return Choice::Run(group.lanes);
+        }
         let mut order: Vec<Lane> = group.lanes.iter().collect();
         order.sort_by_key(|lane| (self.came[lane.index()], *lane));
         Choice::Run(warp.seats().one_of_each_home(order.into_iter()))
     }
 
     fn executed(&mut self, _warp: &WarpView, ran: &Ran) {
+        self.last_pc = Some(ran.last_pc);
         self.time += 1;
         self.standing = self.standing - ran.lanes;
+    }
+
+    fn runs_on(&self, warp: &WarpView, lanes: LaneSet, lead: &mut Lead) -> bool {
+        lead.restart(Order::Pc);
+        let size = lanes.len();
+        let others = warp.groups().iter().filter(|group| group.lanes != lanes);
+        match self.policy {
+            Policy::Pc => others.for_each(|group| lead.stop_behind_pc(group.pc)),
+            Policy::Majority | Policy::Minority => {
+                let is_majority = matches!(self.policy, Policy::Majority);
+                lead.stop_at_others();
+                for group in others {
+                    match group.lanes.len().cmp(&size) {
+                        Ordering::Equal => lead.stop_behind_pc(group.pc),
+                        // They were chosen because they stand at the pc that ran last.
+                        Ordering::Greater if is_majority => return false,
+                        _ => (),
+                    }
+                }
+            }
+            Policy::Time => return false,
+        }
+        true
     }
 
     /// Every policy picks the only pc at which lanes stand.
@@ -119,6 +157,7 @@ impl Heuristic for Dwf {
     }
 
     fn ran_together(&mut self, run: &Together) {
+        self.last_pc = Some(run.segments[run.last()].last().pc);
         self.time += 1;
         self.standing = self.standing - run.lanes;
     }

@@ -21,7 +21,7 @@ use trace_format::Pc;
 
 use crate::models::min_pc;
 use crate::warp::rotation::next_after;
-use crate::{Choice, Entry, Family, Heuristic, Lane, LaneSet, Lead, Order, Ran, WarpView};
+use crate::{Choice, Entry, Family, Heuristic, LaneSet, Lead, Order, Ran, WarpView};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "lee",
@@ -46,6 +46,8 @@ struct Lee {
     frames: Vec<Frame>,
     /// The frame in which the lanes chosen last ran.
     ran_in: usize,
+    /// Whether they were chosen because they stood in a stub of the linkage table.
+    ran_in_stub: bool,
     /// The lanes' levels before they ran, to see calls and returns.
     levels: Vec<u32>,
     /// Of lanes in a stub of the linkage table: the pc of what led there.
@@ -58,6 +60,7 @@ impl Lee {
         Lee {
             frames: vec![Frame { lanes: all, current: all }],
             ran_in: 0,
+            ran_in_stub: false,
             levels: vec![1; lanes],
             sent_from: vec![Pc(0); lanes],
         }
@@ -86,7 +89,9 @@ impl Lee {
 
 impl Heuristic for Lee {
     fn choose(&mut self, warp: &WarpView) -> Choice {
-        if let Some(lanes) = warp.in_stub() {
+        let in_stub = warp.in_stub();
+        self.ran_in_stub = in_stub.is_some();
+        if let Some(lanes) = in_stub {
             self.ran_in = self.frames.iter().rposition(|f| !f.lanes.is_disjoint(&lanes)).unwrap_or(0);
             return Choice::Run(lanes);
         }
@@ -107,10 +112,9 @@ impl Heuristic for Lee {
     }
 
     fn runs_on(&self, warp: &WarpView, lanes: LaneSet, lead: &mut Lead) -> bool {
-        let in_stub = |lane: &Lane| warp.lane(*lane).in_stub;
         let frame = &self.frames[self.ran_in];
         let Some(lowest) = lanes.lowest() else { return false };
-        if !lanes.is_subset(&frame.lanes) || warp.ready().iter().any(|lane| in_stub(&lane)) {
+        if !lanes.is_subset(&frame.lanes) || self.ran_in_stub {
             return false;
         }
         // A level that changed while a lane waited opens or leaves a frame after the next segment.
@@ -138,7 +142,7 @@ impl Heuristic for Lee {
         }
         // Where a call by the linkage table leads is known behind the stub.
         let settled: LaneSet = live.iter().filter(|l| !warp.lane(*l).in_stub).collect();
-        let mut called = LaneSet::EMPTY;
+        let (mut called, mut some_left) = (LaneSet::EMPTY, false);
         for lane in settled {
             let (before, after) = (self.levels[lane.index()], warp.lane(lane).level);
             self.levels[lane.index()] = after;
@@ -146,6 +150,7 @@ impl Heuristic for Lee {
                 called.insert(lane);
             } else if after < before {
                 self.leave(LaneSet::only(lane), before - after);
+                some_left = true;
             }
         }
         if !called.is_empty() {
@@ -156,9 +161,12 @@ impl Heuristic for Lee {
                 frame.lanes.remove(lane);
                 frame.current.remove(lane);
             }
+            some_left = true;
         }
-        let mut bottom = true;
-        self.frames.retain(|f| std::mem::take(&mut bottom) || !f.lanes.is_empty());
+        if some_left {
+            let mut bottom = true;
+            self.frames.retain(|f| std::mem::take(&mut bottom) || !f.lanes.is_empty());
+        }
         let top = self.frames.last_mut().expect("the bottom frame stays");
         for lane in settled {
             let state = warp.lane(lane);

@@ -17,7 +17,7 @@
 
 use crate::warp::history::{self, Rule, Tracked};
 use crate::{
-    Choice, Entry, Extent, Family, Heuristic, LaneSet, Memory, Parameter, Together, Tracking, Values, WarpView,
+    Choice, Entry, Extent, Family, Heuristic, LaneSet, Memory, Parameter, Seats, Together, Tracking, Values, WarpView,
 };
 
 pub(crate) const ENTRY: Entry = Entry {
@@ -50,7 +50,7 @@ pub(crate) fn of(n: u32, lanes: usize, rule: Rule) -> Box<dyn Heuristic> {
 }
 
 impl<M: Tracked> Heuristic for Memory<M> {
-    fn extent(&self) -> Extent {
+    fn extent(&self, _: &Seats) -> Extent {
         if self.is_by_instruction() { Extent::Instruction } else { Extent::Segment }
     }
 

@@ -9,7 +9,7 @@
 //! Worked example: `1 2` and `1 2` give 1 (lane 0), 1 (lane 1), 2 (lane 0), 2 (lane 1).
 
 use crate::warp::rotation::next_after;
-use crate::{Choice, Entry, Extent, Family, Heuristic, Lane, Rotation, WarpView};
+use crate::{Choice, Entry, Extent, Family, Heuristic, Lane, Rotation, Seats, WarpView};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "round-robin",
@@ -28,7 +28,7 @@ struct RoundRobin {
 }
 
 impl Heuristic for RoundRobin {
-    fn extent(&self) -> Extent {
+    fn extent(&self, _: &Seats) -> Extent {
         Extent::Instruction
     }
 

@@ -10,7 +10,7 @@
 //! Worked example: `1 2b 5 6` and `1 2b 3 5 6`: after 2, lane 0 runs 5, lane 1 runs 3, lane 0 runs 6, and lane 1 is
 //! left with 5 and 6.
 
-use crate::{Choice, Entry, Extent, Family, Heuristic, Rotation, Round, WarpView};
+use crate::{Choice, Entry, Extent, Family, Heuristic, LaneSet, Rotation, Round, Seats, WarpView};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "round-robin-eq",
@@ -21,11 +21,11 @@ pub(crate) const ENTRY: Entry = Entry {
     parameters: &[],
     needs_control_flow: false,
     runs_blocks: false,
-    build: |_, _, _| Box::new(Round::default()),
+    build: |_, _, _| Box::new(Round::<LaneSet>::default()),
 };
 
 impl Heuristic for Round {
-    fn extent(&self) -> Extent {
+    fn extent(&self, _: &Seats) -> Extent {
         Extent::Instruction
     }
 

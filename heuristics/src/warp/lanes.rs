@@ -8,6 +8,7 @@ pub struct Lane(pub u8);
 
 impl Lane {
     /// The seat as an index.
+    #[inline]
     #[must_use]
     pub fn index(self) -> usize {
         usize::from(self.0)

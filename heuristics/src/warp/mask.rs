@@ -24,6 +24,8 @@ pub trait Mask: Copy + PartialEq + Send {
     fn lowest(self) -> Option<Lane>;
     /// Those with this number or a higher one.
     fn not_below(self, lane: Lane) -> Self;
+    /// Those with a higher number than this one.
+    fn above(self, lane: Lane) -> Self;
     /// Whether the lane is in it.
     fn has(self, lane: Lane) -> bool;
 
@@ -102,6 +104,11 @@ impl Mask for u64 {
     }
 
     #[inline]
+    fn above(self, lane: Lane) -> u64 {
+        self & u64::MAX << lane.index() << 1
+    }
+
+    #[inline]
     fn has(self, lane: Lane) -> bool {
         self >> lane.index() & 1 == 1
     }
@@ -153,6 +160,11 @@ impl Mask for LaneSet {
     #[inline]
     fn not_below(self, lane: Lane) -> LaneSet {
         LaneSet::from_lane(&self, lane)
+    }
+
+    #[inline]
+    fn above(self, lane: Lane) -> LaneSet {
+        self - LaneSet::first(lane.index() + 1)
     }
 
     #[inline]

@@ -1,6 +1,6 @@
 //! Lanes that take turns, one instruction each.
 
-use crate::{Lane, LaneSet};
+use crate::{Lane, LaneSet, Mask};
 
 /// How lanes take turns that run one instruction each.
 #[derive(Debug)]
@@ -12,30 +12,44 @@ pub enum Rotation<'a> {
 }
 
 /// The next of `lanes` after `last`, going round.
-pub(crate) fn next_after(lanes: LaneSet, last: Option<Lane>) -> Option<Lane> {
-    let later = last.and_then(|l| (lanes - LaneSet::first(l.index() + 1)).lowest());
+#[inline]
+pub(crate) fn next_after<M: Mask>(lanes: M, last: Option<Lane>) -> Option<Lane> {
+    let later = last.and_then(|last| lanes.above(last).lowest());
     later.or_else(|| lanes.lowest())
 }
 
 /// Whose turn it is.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct Round {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Round<M = LaneSet> {
     last: Option<Lane>,
-    ran: LaneSet,
+    ran: M,
 }
 
-impl Round {
+impl<M: Mask> Default for Round<M> {
+    fn default() -> Round<M> {
+        Round { last: None, ran: M::EMPTY }
+    }
+}
+
+impl<M: Mask> Round<M> {
+    /// The same round, with sets of another width that have room for the lanes.
+    #[inline]
+    #[must_use]
+    pub fn of<N: Mask>(other: &Round<N>) -> Round<M> {
+        Round { last: other.last, ran: M::of(other.ran.lanes()) }
+    }
+
     /// The lanes that run next: the one whose turn it is, and its mates.
     #[inline]
-    pub fn next(&mut self, ready: LaneSet, mates: impl FnOnce(Lane) -> LaneSet) -> LaneSet {
-        let mut candidates = ready - self.ran;
+    pub fn next(&mut self, ready: M, mates: impl FnOnce(Lane) -> M) -> M {
+        let mut candidates = ready.without(self.ran);
         if candidates.is_empty() {
-            self.ran = LaneSet::EMPTY;
+            self.ran = M::EMPTY;
             candidates = ready;
         }
         self.last = next_after(candidates, self.last);
-        let lanes = self.last.map_or(LaneSet::EMPTY, mates);
-        self.ran = self.ran | lanes;
+        let lanes = self.last.map_or(M::EMPTY, mates);
+        self.ran = self.ran.or(lanes);
         lanes
     }
 }

@@ -60,7 +60,13 @@ impl<'a> Cursor<'a> {
     }
 
     /// Reads on until the batch holds all segments that begin less than so many instructions ahead, or the stream ends.
+    #[inline]
     pub(crate) fn read_ahead(&mut self, instructions: u32, briefs: &[Brief]) -> Result<()> {
+        let is_read = self.ahead.from == self.at && self.ahead.instructions >= u64::from(instructions);
+        if is_read { Ok(()) } else { self.read_further(instructions, briefs) }
+    }
+
+    fn read_further(&mut self, instructions: u32, briefs: &[Brief]) -> Result<()> {
         let length = |code: &Code| code.as_segment().map_or(0, |id| u64::from(briefs[id.0 as usize].instructions));
         if self.ahead.to < self.at {
             self.ahead = ReadAhead { from: self.at, to: self.at, instructions: 0 };

@@ -137,7 +137,7 @@ impl<'a> Replay<'a> {
         heuristic: &mut dyn Heuristic,
         metrics: &mut [Box<dyn Metric + '_>],
     ) -> Result<Replayed> {
-        let by_instruction = heuristic.extent() == Extent::Instruction;
+        let by_instruction = heuristic.extent(self.seats) == Extent::Instruction;
         let horizon = heuristic.horizon();
         let take_turns = self.sync.turns().is_some();
         let each_step = metrics.iter().any(|metric| metric.asks_each_step());

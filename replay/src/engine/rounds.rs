@@ -1,8 +1,7 @@
 //! Turns in which ready lanes run one instruction each. Many of them run without asking the model, until the first lane
 //! reaches a barrier, a lock or the end of its batch.
 
-use heuristics::{Lane, LaneSet, LaneState, Rotation, Round};
-use trace_format::{Instruction, Pc};
+use heuristics::{Lane, LaneSet, LaneState, Mask, Rotation, Round};
 
 use super::{Brief, Cursor, Replay, stand_before};
 
@@ -11,152 +10,178 @@ const MOST: u64 = 4096;
 const LEAST: u64 = 4;
 
 /// Fewer turns with mates are not worth to be run without the model; after such as many are left to it.
-const REST: u32 = 32;
+const REST: u64 = 32;
 
 /// What is known about the rounds to come.
 #[derive(Default)]
 pub(super) struct Rounds {
     /// The lane that ended the last ones: it is looked at first.
     ended_by: Option<Lane>,
-    /// Kept for its memory.
-    standing: Standing,
+    /// Kept for their memory: of warps with at most 64 lanes, and of larger ones.
+    few: Standing<u64>,
+    many: Standing<LaneSet>,
     /// So many turns are left to the model: the last that were run without it were few.
-    rest: u32,
+    rest: u64,
+    /// So many have been.
+    rested: u64,
 }
 
 /// A lane that takes its turns.
-struct Turning<'a> {
-    /// Of its segment.
-    instructions: &'a [Instruction],
-    offset: u32,
-    /// Up to here it may run.
-    end: u32,
+#[derive(Clone, Copy, Default)]
+struct Turning {
+    /// The number of its next instruction.
+    at: u32,
+    /// How many more instructions it can run before its segment ends, or its turns do.
+    left: u32,
+    /// Whether its turns end then: the last instruction before a stop is left to an ordinary step.
+    stops: bool,
 }
 
-impl Turning<'_> {
+impl Turning {
+    /// The lane stands in the segment before which its cursor is, and has run so many instructions of it.
     #[inline]
-    fn is_over(&self) -> bool {
-        self.offset >= self.end
+    fn of(cursor: &Cursor, brief: &Brief, offset: u32) -> Turning {
+        let stops = cursor.segment_after().is_none();
+        let left = brief.instructions - offset - u32::from(stops);
+        Turning { at: brief.number + offset, left, stops }
     }
 }
 
 /// Where lanes stand.
-#[derive(Default)]
-struct Standing {
-    /// By lane.
-    pcs: Vec<Pc>,
-    ready: LaneSet,
-    /// How many lanes stand at pcs with this remainder: where it is one, nothing needs to be compared.
-    counts: Vec<u16>,
+struct Standing<M> {
+    /// By number of an instruction: the lanes that stand before it.
+    at: Vec<M>,
+    lanes: Vec<Turning>,
+    /// Turns by how many lanes had them: index 0 is one lane.
+    active: Vec<u64>,
 }
 
-impl Standing {
-    const COUNTS: usize = 1 << 12;
-
-    /// These lanes stand here; nobody else does.
-    fn stand(&mut self, lanes: impl Iterator<Item = (Lane, Pc)>) {
-        self.counts.resize(Self::COUNTS, 0);
-        for (lane, pc) in lanes {
-            self.pcs.resize(self.pcs.len().max(lane.index() + 1), Pc(0));
-            self.pcs[lane.index()] = pc;
-            self.ready.insert(lane);
-            *self.count(pc) += 1;
-        }
+impl<M> Default for Standing<M> {
+    fn default() -> Standing<M> {
+        Standing { at: Vec::new(), lanes: Vec::new(), active: Vec::new() }
     }
+}
 
-    /// Nobody stands anywhere.
-    fn leave(&mut self) {
-        for lane in std::mem::take(&mut self.ready) {
-            *self.count(self.pcs[lane.index()]) = 0;
-        }
+impl<M: Mask> Standing<M> {
+    /// Has room for these lanes, at so many instructions.
+    fn make_room(&mut self, instructions: usize, lanes: usize) {
+        self.at.resize(instructions, M::EMPTY);
+        self.lanes.resize(lanes, Turning::default());
+        self.active.resize(lanes, 0);
     }
 
     #[inline]
-    fn count(&mut self, pc: Pc) -> &mut u16 {
-        &mut self.counts[pc.0 as usize % Self::COUNTS]
+    fn stand(&mut self, lane: Lane) {
+        let here = &mut self.at[self.lanes[lane.index()].at as usize];
+        *here = here.or(M::only(lane));
     }
 
+    /// The lanes at the place of this one.
     #[inline]
-    fn go(&mut self, lane: Lane, pc: Pc) {
-        let from = std::mem::replace(&mut self.pcs[lane.index()], pc);
-        *self.count(from) -= 1;
-        *self.count(pc) += 1;
-    }
-
-    /// The ready lanes at the pc of this one.
-    #[inline]
-    fn mates(&mut self, lane: Lane) -> LaneSet {
-        let pc = self.pcs[lane.index()];
-        match *self.count(pc) {
-            1 => LaneSet::only(lane),
-            _ => self.ready.iter().filter(|other| self.pcs[other.index()] == pc).collect(),
-        }
+    fn mates(&self, lane: Lane) -> M {
+        self.at[self.lanes[lane.index()].at as usize]
     }
 }
 
 impl<'a> Replay<'a> {
     /// Runs turns of the ready lanes; false, and nothing is done, where few can be run.
     pub(super) fn rotate(&mut self, rotation: Rotation, known: &mut Rounds) -> bool {
-        match rotation {
-            Rotation::Alone => self.run_rounds(known),
-            Rotation::WithMates(round) => self.run_with_mates(round, known),
-        }
-    }
-
-    /// Each turn is that of one lane, with all that stand at its pc.
-    fn run_with_mates(&mut self, round: &mut Round, known: &mut Rounds) -> bool {
-        if known.rest > 0 {
-            known.rest -= 1;
-            return false;
-        }
-        let ready = self.live - self.sync.waiting();
-        let (program, briefs) = (self.program, self.briefs);
-        let turning = |cursor: &Cursor, state: &LaneState, offset| {
-            let instructions = &program.segments[state.segment].instructions;
-            // The last instruction before a stop is left to an ordinary step.
-            let end = instructions.len() as u32 - u32::from(cursor.segment_after().is_none());
-            Turning { instructions, offset, end }
+        let round = match rotation {
+            Rotation::Alone => return self.run_rounds(known),
+            Rotation::WithMates(round) => round,
         };
-        let all = self.cursors.iter().zip(&self.states).zip(&self.offsets);
-        let mut lanes: Vec<Turning<'a>> =
-            all.map(|((cursor, state), offset)| turning(cursor, state, *offset)).collect();
-        if ready.iter().any(|lane| lanes[lane.index()].is_over()) {
+        // Where lanes stand is first written down after so many turns that the room for it is made up for.
+        let first_rest = (self.program.segments.numbers() / 64) as u64;
+        if known.rest > 0 || known.rested < first_rest {
+            (known.rest, known.rested) = (known.rest.saturating_sub(1), known.rested + 1);
             return false;
         }
-        let standing = &mut known.standing;
-        standing.stand(ready.iter().map(|lane| (lane, self.states[lane.index()].pc)));
-        let (mut turns, mut goes_on) = (0, true);
-        while goes_on {
-            let running = round.next(ready, |lane| standing.mates(lane));
-            let active = running.len();
-            self.counts.fetched(active, active < self.live_homes, 1);
-            turns += 1;
-            for lane in running {
-                let l = lane.index();
-                lanes[l].offset += 1;
-                if lanes[l].offset as usize == lanes[l].instructions.len() {
-                    let (cursor, state) = (&mut self.cursors[l], &mut self.states[l]);
-                    pass_segment(cursor, state, briefs);
-                    lanes[l] = turning(cursor, state, 0);
-                }
-                goes_on &= !lanes[l].is_over();
-                standing.go(lane, lanes[l].instructions[lanes[l].offset as usize].pc);
-            }
-        }
-        if turns < REST {
+        let turns = match self.cursors.len() {
+            ..=64 => self.run_with_mates(round, &mut known.few),
+            _ => self.run_with_mates(round, &mut known.many),
+        };
+        if (1..REST).contains(&turns) {
             known.rest = REST;
         }
-        standing.leave();
+        turns > 0
+    }
+
+    /// Each turn is that of one lane, with all that stand at its pc. How many turns were run.
+    fn run_with_mates<M: Mask>(&mut self, round: &mut Round, standing: &mut Standing<M>) -> u64 {
+        let ready = self.live - self.sync.waiting();
+        let briefs = self.briefs;
+        standing.make_room(self.program.segments.numbers(), self.cursors.len());
+        for lane in ready {
+            let l = lane.index();
+            let brief = &briefs[self.states[l].segment.0 as usize];
+            standing.lanes[l] = Turning::of(&self.cursors[l], brief, self.offsets[l]);
+        }
+        if ready.iter().any(|lane| standing.lanes[lane.index()].left == 0) {
+            return 0;
+        }
+        ready.iter().for_each(|lane| standing.stand(lane));
+        let mut whose = Round::<M>::of(round);
+        let (few_ready, mut turns, mut goes_on) = (M::of(ready), 0, true);
+        while goes_on {
+            let running = whose.next(few_ready, |lane| standing.mates(lane));
+            let Some(first) = running.lowest() else { break };
+            standing.active[running.count() - 1] += 1;
+            turns += 1;
+            let turning = &mut standing.lanes[first.index()];
+            let from = turning.at as usize;
+            standing.at[from] = M::EMPTY;
+            if turning.left > 1 && running == M::only(first) {
+                (turning.at, turning.left) = (turning.at + 1, turning.left - 1);
+                standing.at[from + 1] = standing.at[from + 1].or(running);
+                continue;
+            }
+            let mut further = M::EMPTY;
+            for lane in running.each() {
+                let l = lane.index();
+                let turning = &mut standing.lanes[l];
+                turning.at += 1;
+                turning.left -= 1;
+                if turning.left > 0 {
+                    further = further.or(M::only(lane));
+                    continue;
+                }
+                if turning.stops {
+                    further = further.or(M::only(lane));
+                    goes_on = false;
+                    continue;
+                }
+                let (cursor, state) = (&mut self.cursors[l], &mut self.states[l]);
+                pass_segment(cursor, state, briefs);
+                let turning = Turning::of(cursor, &briefs[state.segment.0 as usize], 0);
+                goes_on &= turning.left > 0;
+                standing.lanes[l] = turning;
+                standing.stand(lane);
+            }
+            if !further.is_empty() {
+                standing.at[from + 1] = standing.at[from + 1].or(further);
+            }
+        }
+        *round = Round::of(&whose);
+        for (active, count) in (1..).zip(&mut standing.active) {
+            let count = std::mem::take(count);
+            if count > 0 {
+                self.counts.fetched(active, active < self.live_homes, count);
+            }
+        }
         self.groups.clear();
         for lane in ready {
-            let (l, pc) = (lane.index(), standing.pcs[lane.index()]);
-            self.states[l].starts_block &= lanes[l].offset == 0;
+            let (l, Turning { at, .. }) = (lane.index(), standing.lanes[lane.index()]);
+            standing.at[at as usize] = M::EMPTY;
             let state = &mut self.states[l];
-            stand_before(state.segment, &briefs[state.segment.0 as usize], state);
-            (self.offsets[l], state.pc) = (lanes[l].offset, pc);
-            self.groups.join(pc, LaneSet::only(lane));
+            let brief = &briefs[state.segment.0 as usize];
+            stand_before(state.segment, brief, state);
+            let offset = at - brief.number;
+            state.pc = self.program.segments[state.segment].instructions[offset as usize].pc;
+            state.starts_block &= offset == 0;
+            self.offsets[l] = offset;
+            self.groups.join(state.pc, LaneSet::only(lane));
         }
-        true
+        turns
     }
 
     /// Runs whole rounds of the ready lanes; false, and nothing is done, where few can be run.

@@ -143,8 +143,9 @@ fn no_model_breaks_a_rule_on_any_random_program() {
 }
 
 #[test]
-fn the_long_family_runs_more_than_64_lanes_as_step_by_step() {
-    let specs = Spec::parse_list("long,long-irb,long-minpc,long-minsp-pc,long:n=2,long-irb:n=9").unwrap();
+fn models_with_sets_of_two_widths_run_more_than_64_lanes_as_step_by_step() {
+    let specs =
+        Spec::parse_list("long,long-irb,long-minpc,long-minsp-pc,long:n=2,long-irb:n=9,round-robin-eq").unwrap();
     for seed in 0..60 {
         let program = Numbers::of(seed).program(0);
         let run = |measures| {

@@ -19,6 +19,16 @@ pub(super) struct Meetings {
     unused: Vec<u32>,
     /// Places where a lane comes no more that did, or comes later.
     changed: Vec<u32>,
+    /// Choices so far.
+    choices: u64,
+}
+
+/// The lanes that are not where they were when a choice was made last.
+struct Moved {
+    lanes: LaneSet,
+    /// How many instructions they have run since, where they stood at one pc and no other lane stood there, and now
+    /// stand so again: of each meeting of one of them with another lane only the distance is another.
+    together: Option<u64>,
 }
 
 /// What a lane will run.
@@ -50,6 +60,8 @@ struct Place {
     pc: Pc,
     /// Whether it is among those that have changed.
     is_changed: bool,
+    /// The choice for which it was settled last.
+    settled: u64,
     /// The lanes that will come there.
     lanes: LaneSet,
     /// By lane, of these.
@@ -77,11 +89,13 @@ struct Meeting {
     far: Lane,
     /// Of the further one.
     to_far: u64,
+    /// Whether they may run more instructions alike than is known.
+    is_open: bool,
 }
 
 impl Place {
     fn new(id: PlaceId, pc: Pc) -> Place {
-        Place { id, pc, is_changed: false, lanes: LaneSet::EMPTY, comers: Vec::new(), meeting: None }
+        Place { id, pc, is_changed: false, settled: 0, lanes: LaneSet::EMPTY, comers: Vec::new(), meeting: None }
     }
 }
 
@@ -123,41 +137,85 @@ impl Meetings {
             costs: vec![i64::MAX],
             unused: Vec::new(),
             changed: Vec::new(),
+            choices: 0,
         }
     }
 
     /// The lane that runs next; none where no two will meet.
     pub(super) fn further_of_cheapest(&mut self, warp: &WarpView) -> Option<Lane> {
+        self.choices += 1;
         let moved = self.look(warp);
         while let Some(index) = self.changed.pop() {
             self.settle(index as usize);
         }
         // Where a lane comes nearer to a place, or comes from another pc, the two nearest may be others.
-        let ahead: usize = moved.iter().map(|lane| self.futures[lane.index()].ahead().len()).sum();
+        let ahead: usize = moved.lanes.iter().map(|lane| self.futures[lane.index()].ahead().len()).sum();
         if ahead > self.places.len() {
             for index in 0..self.places.len() {
-                self.settle_if_moved(index, moved);
+                self.settle_if_moved(index, &moved);
             }
         } else {
-            for lane in moved {
+            for lane in moved.lanes {
                 for i in self.futures[lane.index()].at..self.futures[lane.index()].pieces.len() {
                     let place = self.futures[lane.index()].pieces[i].place;
-                    self.settle_if_moved(self.index_of[place.0 as usize] as usize, LaneSet::only(lane));
+                    self.settle_if_moved(self.index_of[place.0 as usize] as usize, &moved);
                 }
             }
         }
-        let least = *self.costs.iter().min()?;
-        let cheapest = self.costs.iter().zip(&self.places).filter(|(cost, _)| **cost == least);
-        let cheapest = cheapest.filter_map(|(_, place)| place.meeting).min();
-        cheapest.map(|meeting| match meeting.to_far * 2 == meeting.distance {
+        self.cheapest().map(|meeting| match meeting.to_far * 2 == meeting.distance {
             true => meeting.near.min(meeting.far),
             false => meeting.far,
         })
     }
 
-    fn settle_if_moved(&mut self, index: usize, moved: LaneSet) {
+    fn cheapest(&self) -> Option<&Meeting> {
+        let mut cheapest: Option<&Meeting> = None;
+        let mut least = i64::MAX;
+        for (cost, place) in self.costs.iter().zip(&self.places) {
+            if *cost <= least {
+                let meeting = place.meeting.as_ref();
+                if *cost < least || meeting < cheapest {
+                    (least, cheapest) = (*cost, meeting);
+                }
+            }
+        }
+        cheapest
+    }
+
+    /// Brings the meeting at a place up to date, now that these lanes have moved.
+    #[inline]
+    fn settle_if_moved(&mut self, index: usize, moved: &Moved) {
+        let place = &mut self.places[index];
+        if place.settled == self.choices {
+            return;
+        }
+        place.settled = self.choices;
+        if let (Some(instructions), Some(meeting)) = (moved.together, &mut place.meeting)
+            && moved.lanes.contains(meeting.near) | moved.lanes.contains(meeting.far)
+        {
+            // The lane that moved is nearer, and the other still the nearest of those that stand elsewhere.
+            if moved.lanes.contains(meeting.far) {
+                let to_near = meeting.distance - meeting.to_far;
+                meeting.to_far -= instructions;
+                if (meeting.to_far, meeting.far) < (to_near, meeting.near) {
+                    (meeting.near, meeting.far, meeting.to_far) = (meeting.far, meeting.near, to_near);
+                }
+            }
+            meeting.distance -= instructions;
+            meeting.cost -= instructions as i64;
+            if meeting.is_open {
+                let (near, far) = (meeting.near, meeting.far);
+                let (alike, is_open) = self.in_common(index, near, far);
+                if let Some(meeting) = &mut self.places[index].meeting {
+                    meeting.cost = meeting.distance as i64 - self.beta * alike as i64;
+                    meeting.is_open = is_open;
+                }
+            }
+            self.costs[index] = self.places[index].meeting.map_or(i64::MAX, |meeting| meeting.cost);
+            return;
+        }
         let place = &self.places[index];
-        if self.may_change(place, place.lanes & moved) {
+        if self.may_change(place, place.lanes & moved.lanes) {
             self.settle(index);
         }
     }
@@ -174,29 +232,52 @@ impl Meetings {
     }
 
     /// Takes up what has changed since it was asked last; the lanes that have moved or were not known.
-    fn look(&mut self, warp: &WarpView) -> LaneSet {
+    fn look(&mut self, warp: &WarpView) -> Moved {
         self.futures.resize_with(warp.lanes(), LaneFuture::default);
         for lane in self.known - warp.ready() {
             self.forget(lane);
         }
-        let moved = warp.ready().iter().filter(|lane| self.follow(warp, *lane)).collect();
+        let mut lanes = LaneSet::EMPTY;
+        // Of those that moved: where they stood, and what they ran; none where they differ, or one was not known.
+        let mut alike: Option<Option<(Pc, u64)>> = None;
+        for lane in warp.ready() {
+            let from = self.futures[lane.index()].pc;
+            match self.follow(warp, lane) {
+                None => continue,
+                Some(ran) => {
+                    let own = ran.map(|ran| (from, ran));
+                    alike = Some(if alike.is_none_or(|alike| alike == own) { own } else { None });
+                }
+            }
+            lanes.insert(lane);
+        }
         self.known = warp.ready();
-        moved
+        let stands_alone = |from| {
+            lanes.lowest().is_some_and(|lane| warp.mates(lane) == lanes)
+                && warp.groups().iter().all(|group| group.pc != from || group.lanes == lanes)
+        };
+        let together = alike.flatten().filter(|(from, _)| stands_alone(*from)).map(|(_, ran)| ran);
+        Moved { lanes, together }
     }
 
-    /// Goes on to where the lane stands now; whether it is not where it was.
-    fn follow(&mut self, warp: &WarpView, lane: Lane) -> bool {
-        let Some(future) = warp.future() else { return false };
+    /// Goes on to where the lane stands now. None where it is where it was; else how many instructions it has run,
+    /// where that is known.
+    #[inline]
+    fn follow(&mut self, warp: &WarpView, lane: Lane) -> Option<Option<u64>> {
+        let future = warp.future()?;
         let known = self.known.contains(lane);
         let passed = future.passed(lane);
-        let ran = passed.wrapping_sub(self.futures[lane.index()].passed);
-        if known && ran == 0 {
-            return false;
+        let segments = passed.wrapping_sub(self.futures[lane.index()].passed);
+        if known && segments == 0 {
+            return None;
         }
-        if known && ran < self.futures[lane.index()].ahead().len() as u64 {
-            for _ in 0..ran {
+        let mut instructions = None;
+        if known && segments < self.futures[lane.index()].ahead().len() as u64 {
+            let before = self.futures[lane.index()].ran;
+            for _ in 0..segments {
                 self.leave_first(lane);
             }
+            instructions = Some(self.futures[lane.index()].ran - before);
         } else {
             if known {
                 self.forget(lane);
@@ -205,7 +286,7 @@ impl Meetings {
         }
         self.futures[lane.index()].pc = warp.lane(lane).pc;
         self.look_further(warp, lane);
-        true
+        Some(instructions)
     }
 
     /// Adds what the lane will run up to the horizon and is not known yet.
@@ -298,19 +379,33 @@ impl Meetings {
     fn settle(&mut self, index: usize) {
         let place = &self.places[index];
         let meeting = self.nearest(place).map(|((to_near, near), (to_far, far))| {
-            let from = |lane: Lane| self.futures[lane.index()].from(place.comers[lane.index()].number);
-            let alike = in_common(from(near), from(far));
+            let (alike, is_open) = self.in_common(index, near, far);
             let distance = to_near + to_far;
             let cost = distance as i64 - self.beta * alike as i64;
-            Meeting { cost, distance, pc: place.pc, place: place.id, near, far, to_far }
+            Meeting { cost, distance, pc: place.pc, place: place.id, near, far, to_far, is_open }
         });
         self.costs[index] = meeting.map_or(i64::MAX, |meeting| meeting.cost);
         let place = &mut self.places[index];
-        (place.meeting, place.is_changed) = (meeting, false);
+        (place.meeting, place.is_changed, place.settled) = (meeting, false, self.choices);
         if place.lanes.is_empty() {
             self.index_of[place.id.0 as usize] = 0;
             self.unused.push(index as u32);
         }
+    }
+
+    /// How many instructions two lanes that will come to a place run alike from there on, as far as is known, and
+    /// whether it may be more.
+    fn in_common(&self, index: usize, a: Lane, b: Lane) -> (u64, bool) {
+        let from = |lane: Lane| self.futures[lane.index()].from(self.places[index].comers[lane.index()].number);
+        let (a, b) = (from(a), from(b));
+        let mut alike = 0;
+        for (a, b) in a.iter().zip(b) {
+            if a.place != b.place {
+                return (alike, false);
+            }
+            alike += u64::from(a.instructions);
+        }
+        (alike, true)
     }
 
     /// The two lanes nearest to a place, among equals the lower ones, that don't stand at one pc; with their distances.
@@ -333,10 +428,4 @@ impl Meetings {
         }
         Some((first, second?))
     }
-}
-
-/// How many instructions two futures begin with in common.
-fn in_common(a: &[Piece], b: &[Piece]) -> u64 {
-    let alike = a.iter().zip(b).take_while(|(a, b)| a.place == b.place);
-    alike.map(|(a, _)| u64::from(a.instructions)).sum()
 }
