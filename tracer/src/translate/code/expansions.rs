@@ -52,6 +52,13 @@ impl Lookup {
         if self.bmi2 { (pc.0 & layout::FIRST_MASK) >> 2 } else { pc.0 & ((1 << layout::FIRST_BITS_PLAIN) - 1) }
     }
 
+    /// Where a thread's slot says whether a function is left with this stack pointer: see [`slot::DUE`].
+    #[must_use]
+    pub fn due(&self, sp: u64) -> u32 {
+        let bits = if self.bmi2 { sp >> 4 } else { sp };
+        slot::DUE + 8 * (bits as u32 % slot::DUE_ENTRIES)
+    }
+
     /// rax = index of rcx
     fn hash(&self, code: &mut Assembler) {
         if self.bmi2 {

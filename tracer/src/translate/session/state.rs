@@ -246,12 +246,16 @@ impl Session<'_> {
         Ok(ptrace::set_pc(tid, at.0)?)
     }
 
-    /// Whether the thread goes on behind a call that has given it iterations of a loop, which are not recorded yet: it
-    /// was brought to rest before it reached the code that does so, which is the way by which lookups come.
-    fn has_chunk_due(&self, tid: Tid, pc: ProgramPc, sp: u64) -> bool {
+    /// Whether the thread goes on after a call whose return is not recorded yet, of a synchronisation function or of one
+    /// that has given it iterations of a loop: it was brought to rest before it reached the code that does so, to which
+    /// only lookups lead.
+    fn has_return_due(&self, tid: Tid, pc: ProgramPc, sp: u64) -> bool {
         let (Some(thread), Ok(translator)) = (self.threads.get(&tid), self.translator(tid)) else { return false };
-        let due = translator.space.value(thread.slot, slot::CHUNK_DUE);
-        due != 0 && due.wrapping_add(sp) == 0 && translator.code.returned_to(pc)
+        let is_due = |place| {
+            let due = translator.space.value(thread.slot, place);
+            due == slot::ANY_DUE || (due != 0 && due.wrapping_add(sp) == 0)
+        };
+        translator.code.returned_to(pc) && (is_due(slot::CHUNK_DUE) || is_due(translator.space.tables.lookup.due(sp)))
     }
 
     /// Where the translation of the code at `pc` lies, with the thread that is about to run it.
@@ -274,7 +278,7 @@ impl Session<'_> {
     pub(super) fn run_from(&mut self, tid: Tid, registers: &Registers, looked_up: bool) -> Result<()> {
         let mut registers = *registers;
         let pc = ProgramPc(registers.rip);
-        let looked_up = looked_up || self.has_chunk_due(tid, pc, registers.rsp);
+        let looked_up = looked_up || self.has_return_due(tid, pc, registers.rsp);
         let (thread, translator, at) = self.translation_at(tid, pc, looked_up)?;
         registers.rip = at.0;
         translator.space.set_value(thread.slot, slot::R11, registers.r11);
