@@ -246,9 +246,9 @@ impl Session<'_> {
         Ok(ptrace::set_pc(tid, at.0)?)
     }
 
-    /// Whether the thread goes on after a call whose return is not recorded yet, of a synchronisation function or of one
-    /// that has given it iterations of a loop: it was brought to rest before it reached the code that does so, to which
-    /// only lookups lead.
+    /// Whether the thread goes on after a call whose return is not recorded yet, of a synchronisation function or of
+    /// one that has given it iterations of a loop: it was brought to rest before it reached the code that does so, to
+    /// which only lookups lead.
     fn has_return_due(&self, tid: Tid, pc: ProgramPc, sp: u64) -> bool {
         let (Some(thread), Ok(translator)) = (self.threads.get(&tid), self.translator(tid)) else { return false };
         let is_due = |place| {
