@@ -234,14 +234,18 @@ impl Session<'_> {
     }
 
     /// Whether a thread that ends with status 0 was removed by another thread's `execve`: somebody makes that call, and
-    /// nobody one that ends threads.
+    /// nobody one that ends threads. A thread that has not begun has made none.
     fn is_replaced(&self, tid: Tid) -> bool {
-        let (Some(thread), Ok(translator)) = (self.threads.get(&tid), self.translator(tid)) else { return false };
-        let number =
-            |thread: &Thread| translator.space.value(thread.slot, crate::translate::layout::slot::NUMBER).cast_signed();
-        let of_process = |other: &&Thread| !other.has_ended() && other.process == thread.process;
-        let others = || self.threads.values().filter(of_process).map(number);
-        number(thread) != libc::SYS_exit
+        let (process, space, slot) = match (self.threads.get(&tid), self.coming.births.get(&tid)) {
+            (Some(thread), _) => (thread.process, thread.space, Some(thread.slot)),
+            (None, Some(birth)) => (birth.process, birth.space, None),
+            (None, None) => return false,
+        };
+        let Ok(translator) = self.translator_in(space) else { return false };
+        let number = |slot| translator.space.value(slot, crate::translate::layout::slot::NUMBER).cast_signed();
+        let of_process = |other: &&Thread| !other.has_ended() && other.process == process;
+        let others = || self.threads.values().filter(of_process).map(|other| number(other.slot));
+        slot.map(number) != Some(libc::SYS_exit)
             && others().any(|call| call == libc::SYS_execve || call == libc::SYS_execveat)
             && !others().any(|call| call == libc::SYS_exit_group)
     }
@@ -277,6 +281,7 @@ impl Session<'_> {
     pub(super) fn gone(&mut self, tid: Tid, exit: Exit) {
         self.together.end();
         let thread_exit = match exit {
+            Exit::Exited(0) if self.is_replaced(tid) => ThreadExit::Replaced,
             Exit::Exited(status) => ThreadExit::Exited(status),
             Exit::Signalled(signal) => ThreadExit::Killed(signal),
         };
