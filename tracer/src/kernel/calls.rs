@@ -35,6 +35,18 @@ pub fn is_futex_wait(operation: u32) -> bool {
     )
 }
 
+/// Whether a thread with these registers stands behind a system call that was interrupted, and that the kernel may begin
+/// again when it goes on.
+#[must_use]
+pub fn asks_for_restart(registers: &Registers) -> bool {
+    /// The codes by which the kernel tells itself to do so; programs never see them.
+    const RESTART: [i64; 4] = [-512, -513, -514, -516];
+    let from_syscall = registers.orig_rax.cast_signed() >= 0;
+    from_syscall
+        && RESTART.contains(&registers.rax.cast_signed())
+        && registers.orig_rax.cast_signed() != libc::SYS_rt_sigreturn
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,7 +2,6 @@
 
 use std::rc::Rc;
 
-use nix::libc;
 use trace_format::{Event, Instruction, Kind, Pc, SpEffect};
 
 use super::Session;
@@ -239,14 +238,4 @@ fn hide_step_flag(tid: Tid, sp: u64) {
     if ptrace::read(tid, address, &mut byte) == 1 && byte[0] & 1 != 0 {
         ptrace::write(tid, address, &[byte[0] & !1]);
     }
-}
-
-/// Whether the kernel would start the system call again that returned this.
-pub(super) fn asks_for_restart(registers: &Registers) -> bool {
-    /// The codes by which the kernel tells itself to do so; programs never see them.
-    const RESTART: [i64; 4] = [-512, -513, -514, -516];
-    let from_syscall = registers.orig_rax.cast_signed() >= 0;
-    from_syscall
-        && RESTART.contains(&registers.rax.cast_signed())
-        && registers.orig_rax.cast_signed() != libc::SYS_rt_sigreturn
 }

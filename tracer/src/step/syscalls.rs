@@ -5,7 +5,7 @@ use trace_format::{Event, ThreadExit};
 
 use super::Session;
 use super::thread::{Child, Syscall};
-use crate::kernel::calls::{arguments_of, is_futex_wait, set_argument};
+use crate::kernel::calls::{arguments_of, asks_for_restart, is_futex_wait, set_argument};
 use crate::kernel::debuggers::{TRACED_BY_ITS_MAKER, asks_maker, note_refusal};
 use crate::kernel::ptrace::{self, Address, Registers, Tid};
 
@@ -68,7 +68,7 @@ impl Session<'_> {
         if in_handler {
             let place = Address(registers.rsp).plus(super::signals::FRAME_ARGUMENTS[number]);
             ptrace::write(tid, place, &value.to_le_bytes());
-        } else if super::execution::asks_for_restart(registers) {
+        } else if asks_for_restart(registers) {
             // The kernel may start the call again, and needs the changed one.
             return;
         } else {
@@ -82,7 +82,7 @@ impl Session<'_> {
     pub(super) fn will_restart(&self, tid: Tid, registers: &Registers) -> bool {
         let by_itself =
             self.threads[&tid].syscall.is_some_and(|call| call.number.cast_signed() == libc::SYS_rt_sigreturn);
-        !by_itself && super::execution::asks_for_restart(registers)
+        !by_itself && asks_for_restart(registers)
     }
 
     /// The thread's system call is done, its instruction written.

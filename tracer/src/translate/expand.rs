@@ -20,6 +20,7 @@ use crate::images::loop_calls::{self, LoopCall};
 use crate::images::modules::regions;
 use crate::images::sync_functions::Role;
 use crate::images::task_calls::TaskCall;
+use crate::kernel::calls::is_futex_wait;
 use crate::kernel::ptrace::{self, Registers, Tid};
 use crate::record::recorder::Recorder;
 use crate::translate::layout::record;
@@ -180,10 +181,12 @@ impl Expander {
                     record::LEAVE_LEN / 4
                 }
                 record::FUTEX => {
-                    let waited = wide(rest, 24).cast_signed() != -11;
-                    if crate::kernel::calls::is_futex_wait(rest[1]) && waited {
+                    let (address, result) = (wide(rest, 16), wide(rest, 24).cast_signed());
+                    let was_in_it = stream.left_wait.take_if(|left| *left == address).is_some();
+                    let waited = was_in_it || result != -i64::from(nix::libc::EAGAIN);
+                    if is_futex_wait(rest[1]) && waited {
                         recorder.set_time(self.clock.time(wide(rest, 8)));
-                        recorder.futex_wait(stream.id, wide(rest, 16));
+                        recorder.futex_wait(stream.id, address);
                     }
                     record::FUTEX_LEN / 4
                 }

@@ -4,7 +4,9 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::{Recorded, compile, record};
+use trace_format::Event;
+
+use crate::support::{Recorded, compile, events, record};
 
 /// Options: little room, and a choice of moments.
 fn options(seed: u32) -> String {
@@ -53,6 +55,20 @@ fn threads_that_wait_for_locks() {
     assert_eq!(recorded.output.status.code(), Some(0), "{}", recorded.outcome);
     recorded.trace();
     assert!(recorded.number("renewals") > 3, "{}", recorded.outcome);
+}
+
+#[test]
+fn a_wait_that_is_begun_again_when_the_value_has_changed_was_a_wait() {
+    // A thread that is brought to rest in its wait begins it again. If the other has ended meanwhile, the kernel says
+    // that there is nothing to wait for; by then the thread has waited.
+    let program = compile("joined_late.c", &["-static"]);
+    let waits = |options: &str| {
+        let trace = record(options, &program, &[]).trace();
+        events(&trace, 0).iter().filter(|event| matches!(event, Event::FutexWait { .. })).count()
+    };
+    for seed in 1..=24 {
+        assert_eq!(waits(&options(seed)), 8, "seed {seed}");
+    }
 }
 
 #[test]

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use nix::libc;
 
+use crate::kernel::calls::{asks_for_restart, is_futex_wait};
 use crate::kernel::ptrace::{self, EVENT_STOP, ProcessHandle, Registers, Stop, Tid};
 use crate::translate::addresses::{CachePc, RecordPlace};
 use crate::translate::code::expansions::SYSCALL_LEN;
@@ -380,8 +381,14 @@ impl Session<'_> {
             return Ok(());
         }
         let mut registers = ptrace::registers(tid)?;
-        if translator.space.landing(CachePc(registers.rip)) == Some(Landing::After)
-            && registers.rax.cast_signed() == -i64::from(libc::EINTR)
+        if translator.space.landing(CachePc(registers.rip)) != Some(Landing::After) {
+            return Ok(());
+        }
+        let is_wait = registers.orig_rax.cast_signed() == libc::SYS_futex && is_futex_wait(registers.rsi as u32);
+        if is_wait && asks_for_restart(&registers) {
+            thread.stream.left_wait = Some(registers.rdi);
+        }
+        if registers.rax.cast_signed() == -i64::from(libc::EINTR)
             && ENDED_BY_STOPS.contains(&registers.orig_rax.cast_signed())
         {
             registers.rip -= SYSCALL_LEN;
