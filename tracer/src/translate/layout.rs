@@ -57,8 +57,20 @@ pub mod call {
     pub const FUTEX: u8 = 2;
 }
 
-/// Where the slots may lie.
-pub const SLOT_BASES: [u64; 3] = [0x1000_0000_0000, 0x0f00_0000_0000, 0x2f00_0000_0000];
+/// Where the slots may lie, first choice first: right below where the kernel puts position-independent programs, which no
+/// runtime takes for itself. docs/tracing.md has the places that are known to be taken.
+pub const SLOT_BASES: [u64; 6] = [
+    0x5550_0000_0000,
+    0x554e_0000_0000,
+    0x7e90_0000_0000,
+    0x1000_0000_0000,
+    0x0f00_0000_0000,
+    0x0060_0000_0000,
+];
+/// Where caches may lie that need not be near anything, 64 of them at this distance from each other.
+pub const FAR_CACHES: u64 = 0x5548_0000_0000;
+/// See [`FAR_CACHES`].
+pub const FAR_CACHES_APART: u64 = 0x1000_0000;
 /// How many threads a process can have at once.
 pub const SLOTS: u64 = 16384;
 /// The bytes of records that fit into a slot. A quarter of a level-2 cache: what is written is still there when it is

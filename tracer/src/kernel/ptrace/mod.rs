@@ -16,8 +16,9 @@ pub use launch::{LaunchError, launch};
 pub use memory::{read, read_code, read_u64, write};
 pub use nix::libc::user_regs_struct as Registers;
 pub use request::{
-    SignalInfo, detach, event_message, interrupt, listen, poke, registers, resume, send, set_pc, set_registers,
-    set_signal_info, set_signal_mask, signal_info, signal_mask, step,
+    CALL_STOP, SignalInfo, detach, event_message, interrupt, listen, poke, register_set, registers, resume,
+    resume_to_call, send, set_pc, set_registers, set_signal_info, set_signal_mask, signal_info, signal_mask, step,
+    stop_at_calls,
 };
 pub use shared::{SharedMemory, timestamp};
 pub use signals::{ProcessHandle, Received, ignored_before, received, watch_signals};

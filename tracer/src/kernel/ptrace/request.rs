@@ -92,6 +92,21 @@ pub fn resume(tid: Tid, signal: i32) -> Result<()> {
     plain(libc::PTRACE_CONT, tid, 0, signal as usize)
 }
 
+/// The same, to the next border of a system call at the most: the stop there is one for [`CALL_STOP`], where
+/// [`stop_at_calls`] was asked for.
+pub fn resume_to_call(tid: Tid, signal: i32) -> Result<()> {
+    plain(libc::PTRACE_SYSCALL, tid, 0, signal as usize)
+}
+
+/// The signal of stops at borders of system calls: no other stop has it.
+pub const CALL_STOP: i32 = libc::SIGTRAP | 0x80;
+
+/// From now on its only stops besides those for signals are at borders of system calls, where it is resumed to one. It
+/// ends with this process.
+pub fn stop_at_calls(tid: Tid) -> Result<()> {
+    plain(libc::PTRACE_SETOPTIONS, tid, 0, (libc::PTRACE_O_TRACESYSGOOD | libc::PTRACE_O_EXITKILL) as usize)
+}
+
 /// Stops it, at once or before it leaves the kernel.
 pub fn interrupt(tid: Tid) -> Result<()> {
     plain(libc::PTRACE_INTERRUPT, tid, 0, 0)
@@ -122,6 +137,18 @@ pub fn set_registers(tid: Tid, registers: &Registers) -> Result<()> {
     let registers: *const Registers = registers;
     // SAFETY: the kernel reads one `user_regs_struct` from the pointer, which comes from a reference.
     Errno::result(unsafe { libc::ptrace(libc::PTRACE_SETREGS, tid.0, 0usize, registers) }).map(drop)
+}
+
+/// One of its sets of registers, by the number that core files have for it, and as much of it as fits into so many bytes.
+pub fn register_set(tid: Tid, set: u64, length: usize) -> Result<Vec<u8>> {
+    let mut bytes = vec![0; length];
+    let mut part = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: length };
+    let request = libc::PTRACE_GETREGSET;
+    // SAFETY: the kernel writes no more bytes than `iov_len` says, to a vector that is as long, and sets `iov_len` to how
+    // many it has written.
+    Errno::result(unsafe { libc::ptrace(request, tid.0, set as usize, &raw mut part) })?;
+    bytes.truncate(part.iov_len);
+    Ok(bytes)
 }
 
 /// Sets the address of its next instruction alone.

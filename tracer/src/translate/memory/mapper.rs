@@ -5,7 +5,7 @@ use nix::errno::Errno;
 use nix::libc;
 
 use crate::kernel::ptrace::{SharedMemory, Tid};
-use crate::translate::layout::CACHE_LEN;
+use crate::translate::layout::{CACHE_LEN, FAR_CACHES, FAR_CACHES_APART};
 use crate::translate::remote::{self, Lost};
 
 /// Returned by `mmap` and its kin: everything from here on is an error.
@@ -54,7 +54,7 @@ pub fn near(pc: u64) -> Vec<u64> {
 
 /// Where a cache could lie that need not be near anything.
 pub fn far() -> Vec<u64> {
-    (0..64).map(|step| 0x2000_0000_0000 + step * 0x1000_0000).collect()
+    (0..64).map(|step| FAR_CACHES + step * FAR_CACHES_APART).collect()
 }
 
 /// Makes the calls that map memory into the program.

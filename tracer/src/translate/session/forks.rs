@@ -7,6 +7,7 @@ use nix::libc;
 use trace_format::{Event, ThreadId};
 
 use super::Session;
+use super::inner_tracers::is_inner_tracer;
 use super::processes::running;
 use super::thread::SpaceId;
 use super::thread::{Birth, Thread};
@@ -172,6 +173,12 @@ impl Session<'_> {
 
     /// Returns the number of the child's thread in the trace, if it is followed.
     fn follow_or_let_go(&mut self, tid: Tid, child: Tid, flags: u64, inherited: Inherited) -> Option<ThreadId> {
+        if is_inner_tracer(flags) {
+            let maker = self.threads.get(&tid)?.process;
+            let result = self.lead_out(child, inherited).and_then(|()| self.begin_inner_tracer(child, maker));
+            self.lost(child, result);
+            return None;
+        }
         let followed = self.options.follow_forks && self.recording;
         let result = match followed.then(|| self.share_memory(tid, child, flags, inherited)) {
             Some(Ok(space)) => {
@@ -229,8 +236,14 @@ impl Session<'_> {
         }
     }
 
-    /// A process that is not recorded goes on by itself, with the program's own code and registers.
+    /// A process that is not recorded goes on by itself.
     fn let_go(&mut self, tid: Tid, inherited: Inherited) -> Result<()> {
+        self.lead_out(tid, inherited)?;
+        Ok(ptrace::detach(tid)?)
+    }
+
+    /// Gives a process that is not recorded the program's own code and registers.
+    fn lead_out(&mut self, tid: Tid, inherited: Inherited) -> Result<()> {
         let mut registers = ptrace::registers(tid)?;
         let translator = self.translator_in(inherited.space)?;
         if inherited.own_memory {
@@ -252,9 +265,7 @@ impl Session<'_> {
         registers.orig_rax = u64::MAX;
         ptrace::set_registers(tid, &registers)?;
         let mask = ptrace::signal_mask(tid)?;
-        ptrace::set_signal_mask(tid, mask | inherited.hidden_mask)?;
-        ptrace::detach(tid)?;
-        Ok(())
+        Ok(ptrace::set_signal_mask(tid, mask | inherited.hidden_mask)?)
     }
 
     /// A process is there that nobody has announced: its maker was killed in the call that made it. It goes on by

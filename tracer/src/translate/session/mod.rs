@@ -8,13 +8,14 @@
 //! - `code_writes`, `memory_calls`, `file_writes`: code changes, by a write, a system call, or a write to its file;
 //!   `changed_code`: threads leave what was translated of it.
 //! - `renewal`: all translations are thrown away when they take too much memory. `gates`: recording begins and ends.
-//!   `untraceable`: a process goes on by itself.
+//!   `untraceable`: a process goes on by itself. `inner_tracers`: a process that traces threads of the program.
 
 mod changes;
 mod forks;
 mod forward;
 mod gates;
 mod handlers;
+mod inner_tracers;
 mod lifecycle;
 mod processes;
 mod remembering;
@@ -46,6 +47,7 @@ use crate::translate::hooks::Moments;
 use crate::translate::remote::{self, Lost};
 use crate::translate::translator::Translator;
 use crate::usage::Stopwatch;
+use inner_tracers::InnerTracer;
 use processes::{Processes, running};
 use remembering::Recollections;
 use thread::{Birth, SpaceId, Thread};
@@ -98,6 +100,8 @@ struct Session<'a> {
     threads: FxHashMap<Tid, Thread>,
     /// Their processes, with the translations of each; none before a program begins.
     processes: Processes,
+    /// Processes that trace some of them.
+    inner_tracers: FxHashMap<Tid, InnerTracer>,
     /// Threads that are not among these yet.
     coming: Coming,
     /// Stops that were met while something else was waited for.
@@ -133,6 +137,7 @@ impl<'a> Session<'a> {
             main,
             threads: FxHashMap::default(),
             processes: Processes::default(),
+            inner_tracers: FxHashMap::default(),
             coming: Coming::default(),
             met: VecDeque::new(),
             postponed: Vec::new(),
@@ -179,6 +184,7 @@ impl<'a> Session<'a> {
                     None => break,
                 },
             };
+            let Some(next) = self.without_inner_tracers(next) else { continue };
             let Some((tid, stop)) = self.renew_when_full(next) else { continue };
             self.stopped(tid, stop);
             self.follow_switch();

@@ -49,6 +49,8 @@ pub struct Thread {
     pub recording: bool,
     /// Whether it was asked to stop, and the stop has not been seen.
     pub interrupted: bool,
+    /// Whether it is at rest, and stays so until an inner tracer lets it go.
+    pub is_lent: bool,
 }
 
 impl Thread {
@@ -67,6 +69,7 @@ impl Thread {
             passed: None,
             recording: true,
             interrupted: false,
+            is_lent: false,
         }
     }
 

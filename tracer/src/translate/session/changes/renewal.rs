@@ -58,9 +58,9 @@ pub enum Resting {
 /// The threads of an address space, all at rest.
 pub struct Rested {
     /// Those that go on when they are resumed.
-    resumable: Vec<Tid>,
+    pub(in crate::translate::session) resumable: Vec<Tid>,
     /// Those in system calls, with what was held back.
-    calls: Vec<(Tid, Option<Superblock>)>,
+    pub(in crate::translate::session) calls: Vec<(Tid, Option<Superblock>)>,
 }
 
 impl Session<'_> {
@@ -167,9 +167,9 @@ impl Session<'_> {
         }
     }
 
-    /// The threads in an address space, in the order of their numbers.
+    /// The threads in an address space that may run, in the order of their numbers.
     pub(in crate::translate::session) fn threads_in(&self, space: SpaceId) -> Vec<Tid> {
-        let in_space = |thread: &Thread| !thread.has_ended() && thread.space == space;
+        let in_space = |thread: &Thread| !thread.has_ended() && !thread.is_lent && thread.space == space;
         let mut tids: Vec<Tid> = self.threads.iter().filter(|(_, t)| in_space(t)).map(|(&tid, _)| tid).collect();
         tids.sort_unstable();
         tids
@@ -196,7 +196,7 @@ impl Session<'_> {
         let stopped: Vec<Tid> = self.met.iter().map(|(tid, _)| *tid).collect();
         let mut waited_for = Vec::new();
         for (&tid, thread) in &mut self.threads {
-            let runs = thread.space == space && !thread.has_ended() && !stopped.contains(&tid);
+            let runs = thread.space == space && !thread.has_ended() && !thread.is_lent && !stopped.contains(&tid);
             if runs && wanted(tid, thread) && ptrace::interrupt(tid).is_ok() {
                 thread.interrupted = true;
                 waited_for.push(tid);
