@@ -230,7 +230,7 @@ impl Session<'_> {
     }
 
     /// What happened to a process while it was worked on is handled later.
-    fn lost(&mut self, tid: Tid, result: Result<()>) {
+    pub(super) fn lost(&mut self, tid: Tid, result: Result<()>) {
         if let Err(Lost::Stopped(stop)) = result {
             self.met.push_back((tid, stop));
         }

@@ -204,10 +204,16 @@ impl Session<'_> {
             // It is in the kernel, where nobody can read its registers, and stops before it comes back.
             return Err(Lost::Gone);
         }
-        let rested = match self.put_to_rest(target)? {
-            Resting::InCall(held) => Rested { resumable: vec![target], calls: vec![(target, held)] },
-            Resting::AtTrap => Rested { resumable: vec![target], calls: Vec::new() },
+        let calls = match self.put_to_rest(target) {
+            Ok(Resting::InCall(held)) => vec![(target, held)],
+            Ok(Resting::AtTrap) => Vec::new(),
+            Err(lost) => {
+                // What it stopped for instead is handled next.
+                self.lost(target, Err(lost));
+                return Err(lost);
+            }
         };
+        let rested = Rested { resumable: vec![target], calls };
         self.threads.get_mut(&target).ok_or(Lost::Gone)?.is_lent = true;
         let lent = Lent { tid: target, rested, is_reported: false, met: Vec::new() };
         self.inner_tracers.get_mut(&tracer).ok_or(Lost::Gone)?.lent.push(lent);

@@ -184,8 +184,8 @@ impl<'a> Session<'a> {
                     None => break,
                 },
             };
-            let Some(next) = self.without_inner_tracers(next) else { continue };
-            let Some((tid, stop)) = self.renew_when_full(next) else { continue };
+            let next = self.renew_when_full(next).and_then(|next| self.without_inner_tracers(next));
+            let Some((tid, stop)) = next else { continue };
             self.stopped(tid, stop);
             self.follow_switch();
             if self.recording && self.recorder.failed() {
