@@ -183,6 +183,13 @@ impl Translator {
         self.routes.forget_all();
     }
 
+    /// Our memory has moved, when all was forgotten.
+    pub fn has_moved(&mut self) {
+        self.kept = Kept::nothing(&self.space);
+        self.code.syscall_at = self.space.syscall_at;
+        self.code.lookup = self.space.tables.lookup;
+    }
+
     /// Takes a superblock of one instruction over, which ran before all was forgotten or outside of the cache. Returns
     /// the number of its path.
     pub fn adopt(&mut self, single: Superblock) -> u32 {

@@ -11,6 +11,7 @@ mod loops;
 mod native;
 mod refusals;
 mod remembered;
+mod room;
 mod signals;
 mod stream;
 mod stress;

@@ -57,6 +57,11 @@ pub fn far() -> Vec<u64> {
     (0..64).map(|step| FAR_CACHES + step * FAR_CACHES_APART).collect()
 }
 
+/// Where tables could lie when their usual places are taken.
+pub fn low() -> impl Iterator<Item = u64> {
+    (1..0x7f).rev().map(|step| step << 24)
+}
+
 /// Makes the calls that map memory into the program.
 pub struct Mapper {
     /// The thread that makes them.

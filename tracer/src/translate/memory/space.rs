@@ -1,8 +1,10 @@
 //! The memory that we share with one process: tables, slots and code caches, and where they lie in it.
 
 mod copy;
+mod moving;
 mod slots;
 
+pub use moving::{END, Moved};
 pub use slots::Written;
 
 use nix::errno::Errno;
@@ -39,6 +41,8 @@ const CROWDED_BITS: u32 = 20;
 struct Cache {
     memory: SharedMemory,
     base: CachePc,
+    /// The code of the program that it was made for.
+    around: ProgramPc,
     /// Where the next code goes, from the start of the cache.
     hot: u64,
     /// The same for seldom executed code.
@@ -102,6 +106,10 @@ pub struct Space {
     open: Vec<slots::Open>,
     /// Where a `syscall` instruction lies.
     pub syscall_at: u64,
+    /// The program's break when it began.
+    first_break: u64,
+    /// The last system call, with its arguments, out of whose way our memory could not be moved.
+    pub refused: Option<(i64, [u64; 6])>,
     /// Where lookups look.
     pub tables: Tables,
     slots: SharedMemory,
@@ -150,6 +158,8 @@ impl Space {
             small: SmallBuffers::new(None),
             open: Vec::new(),
             syscall_at: pc.0,
+            first_break: remote::call(process, pc.0, libc::SYS_brk, [0; 6])?.cast_unsigned(),
+            refused: None,
             tables: Tables::new(tables, Lookup { tables: base, bmi2 }),
             slots,
             slot_base,
@@ -167,14 +177,14 @@ impl Space {
         };
         let places: Vec<u64> = near(pc.0).into_iter().chain(far()).collect();
         let cache = mapper.map(&places, CACHE_LEN, libc::PROT_READ | libc::PROT_EXEC)?;
-        space.add_cache(cache.0, CachePc(cache.1));
+        space.add_cache(cache.0, CachePc(cache.1), pc);
         space.syscall_at = space.caches[0].base.0;
         space.tables.set_miss(space.caches[0].miss);
         ptrace::poke(process, pc.0, before).map_err(|_| remote::Lost::Gone)?;
         Ok(space)
     }
 
-    fn add_cache(&mut self, memory: SharedMemory, base: CachePc) {
+    fn add_cache(&mut self, memory: SharedMemory, base: CachePc, around: ProgramPc) {
         let mut code = Assembler::at(base);
         code.raw(&expansions::SYSCALL); // for calls that we make
         code.trap();
@@ -206,10 +216,21 @@ impl Space {
         let hot = (code.bytes.len() as u64).next_multiple_of(64);
         let ready = [0, COLD_START];
         let mut cache =
-            Cache { memory, base, hot, cold: COLD_START, ready, first: hot, miss, landings, calls, returns };
+            Cache { memory, base, around, hot, cold: COLD_START, ready, first: hot, miss, landings, calls, returns };
         cache.prepare();
         cache.memory.write(0, &code.bytes);
         self.caches.push(cache);
+        self.watch_break();
+    }
+
+    /// Looks at the program's break where it could reach memory of ours, if nothing else lay between.
+    fn watch_break(&self) {
+        /// No program has so much memory there.
+        const FAR: u64 = 1 << 40;
+        let reach = self.first_break..self.first_break.saturating_add(FAR);
+        if self.pieces().iter().any(|(start, _)| reach.contains(start)) {
+            self.tables.watch_break();
+        }
     }
 
     /// Where a thread with this pc stands, if it makes a system call.
@@ -320,7 +341,7 @@ impl Space {
                 };
                 found = match mapped {
                     Ok((memory, base)) => {
-                        self.add_cache(memory, CachePc(base));
+                        self.add_cache(memory, CachePc(base), pc);
                         Some(self.caches.len() - 1)
                     }
                     Err(SetUpError::Lost(lost)) => return Err(lost),

@@ -97,6 +97,11 @@ impl Tables {
         }
     }
 
+    /// From now on the program's break is moved only after a look.
+    pub fn watch_break(&self) {
+        self.look_at(libc::SYS_brk);
+    }
+
     /// From now on this call is looked at before it is made.
     fn look_at(&self, number: i64) {
         self.memory.patch_byte((LOOKS + number.cast_unsigned()) as usize, look::STOP);
@@ -115,6 +120,16 @@ impl Tables {
         }
         for place in self.second.drain(..) {
             self.memory.store(place, 0);
+        }
+    }
+
+    /// Lets lookups find nothing, also where they went on before to a place that has moved.
+    pub fn find_nothing(&mut self) {
+        self.clear();
+        for page in 0..self.filled.len() {
+            if std::mem::take(&mut self.filled[page]) {
+                self.fill((FIRST + page as u64 * PAGE) as usize);
+            }
         }
     }
 

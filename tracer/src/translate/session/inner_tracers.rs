@@ -255,7 +255,6 @@ impl Session<'_> {
         // A stop of its own is handled first, and lets it go on.
         self.let_go_on(Rested { resumable: if waits { Vec::new() } else { rested.resumable }, ..rested });
     }
-
 }
 
 fn give(tracer: Tid, place: u64, bytes: &[u8]) -> std::result::Result<(), i32> {

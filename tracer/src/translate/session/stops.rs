@@ -106,10 +106,12 @@ impl Session<'_> {
     fn our_trap(&mut self, tid: Tid) -> Result<bool> {
         let mut registers = ptrace::registers(tid)?;
         let at = CachePc(registers.rip).minus(1);
-        let Some((thread, translator)) = running(&mut self.threads, &mut self.processes, tid) else {
-            return Ok(false);
-        };
+        let Ok(translator) = self.translator(tid) else { return Ok(false) };
         let Some(trap) = translator.trap(at) else { return Ok(false) };
+        if matches!(trap, Trap::Syscall { .. } | Trap::Filling) && self.makes_room(tid, &registers)? {
+            return Ok(true);
+        }
+        let (thread, translator) = running(&mut self.threads, &mut self.processes, tid).ok_or(Lost::Gone)?;
         let causes = &mut self.found.translation.causes;
         *match trap {
             Trap::Missing(_) | Trap::Lookup => &mut causes.new_code,

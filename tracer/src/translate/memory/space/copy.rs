@@ -27,13 +27,15 @@ impl Space {
         }
         // The name lies in a slot, so they come last.
         let slots = mapper.replace(self.slot_base, slots_len(self.buffer_len), libc::PROT_NONE, |_| ())?;
-        Ok(Space {
+        let copy = Space {
             process: child,
             buffer_len: self.buffer_len,
             room: self.room,
             small: self.small,
             open: Vec::new(),
             syscall_at: self.syscall_at,
+            first_break: self.first_break,
+            refused: None,
             tables: self.tables.in_copy(tables),
             slots,
             slot_base: self.slot_base,
@@ -48,6 +50,8 @@ impl Space {
             signal_lookup: self.signal_lookup,
             signal_left: self.signal_left,
             left_lookup: self.left_lookup,
-        })
+        };
+        copy.watch_break();
+        Ok(copy)
     }
 }

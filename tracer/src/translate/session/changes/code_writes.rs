@@ -83,6 +83,7 @@ impl Session<'_> {
     pub(in crate::translate::session) fn call_fills(&mut self, tid: Tid) -> Result<()> {
         let registers = ptrace::registers(tid)?;
         match registers.rax.cast_signed() {
+            libc::SYS_brk => {}
             libc::SYS_madvise => self.make_at_landing(tid, &registers)?,
             number => match WRITING_CALLS.into_iter().find(|(call, _)| *call == number) {
                 Some((_, at)) => self.write_to_file(tid, &registers, arguments_of(&registers)[at])?,

@@ -87,6 +87,9 @@ impl Session<'_> {
         number: i64,
         arguments: [u64; 6],
     ) -> Result<i64> {
+        if self.would_hit_ours(tid, number, &arguments)? {
+            return Ok(-i64::from(libc::ENOMEM));
+        }
         let change = Change::of(tid, number, &arguments);
         self.before_new_view(tid, number, &arguments);
         if number == libc::SYS_madvise && arguments[2] as i32 == libc::MADV_FREE {

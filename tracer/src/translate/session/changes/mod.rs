@@ -5,3 +5,4 @@ pub(super) mod code_writes;
 pub(super) mod file_writes;
 pub(super) mod memory_calls;
 pub(super) mod renewal;
+mod room;
