@@ -81,9 +81,9 @@ int main(void) {
     for (int i = 0; i < 3; i++) pthread_create(&threads[i], 0, bodies[i], 0);
     const int rw = PROT_READ | PROT_WRITE, private = MAP_PRIVATE | MAP_ANONYMOUS;
     // What is free as one piece natively: most of the memory of MAP_32BIT, all below a program, above one that lies low.
-    const unsigned long most = 1000ul << 20, large = (unsigned long)main < 1ul << 32 ? 100ul << 40 : 85ul << 40;
+    const unsigned long most = 900ul << 20, large = (unsigned long)main < 1ul << 32 ? 100ul << 40 : 85ul << 40;
     char *low = mmap(0, most, PROT_NONE, private | MAP_NORESERVE | MAP_32BIT, -1, 0);
-    if (low == MAP_FAILED) puts("no 1000 MiB of low memory");
+    if (low == MAP_FAILED) puts("no 900 MiB of low memory");
     char *reserved = mmap(0, large, PROT_NONE, private | MAP_NORESERVE, -1, 0);
     if (reserved == MAP_FAILED) puts("no room for a large reservation");
     munmap(reserved, large);
