@@ -1,9 +1,10 @@
-//! Which code is replayed: what lies outside the main executable, and what belongs to synchronisation and the thread
-//! runtime.
+//! Which code is replayed: what lies outside the main executable, and what belongs to synchronisation, the thread
+//! runtime, and the runtimes of sanitizers.
 
 use trace_format::{Module, ModuleRole, Pc, Trace};
 
 use super::CodeFilter;
+use super::sanitizers::is_of_sanitizer;
 
 /// What the code filter says about a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +15,8 @@ pub(super) enum Class {
     OutsideMain,
     /// It belongs to a thread runtime or to the dynamic loader.
     SyncRuntime,
+    /// It belongs to the runtime of a sanitizer, or of stacks in pieces.
+    Checks,
 }
 
 /// Libraries that are thread runtime as a whole.
@@ -36,6 +39,9 @@ impl<'a> Classifier<'a> {
     /// The class of the code at an address.
     pub fn class(&self, pc: Pc) -> Class {
         let module = self.trace.module_of(pc);
+        if is_of_sanitizer(self.trace, module, pc) {
+            return Class::Checks;
+        }
         if self.is_runtime(module, pc) {
             return Class::SyncRuntime;
         }

@@ -17,6 +17,7 @@ mod lane_state;
 mod locks;
 mod options;
 mod plan;
+mod sanitizers;
 mod spin;
 mod stream;
 mod summary;

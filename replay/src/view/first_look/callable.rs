@@ -14,15 +14,21 @@
 //! - Rust's library runs two carriers in a row. The first runs hooks and is the same for all threads. So the second one
 //!   counts, or a first one that enters code of the program. The library calls the carrier through a *shim*; each type
 //!   of closure has a shim of its own. Where the optimiser put the closure's carrier into the shim, the shim stands for
-//!   it.
+//!   it;
+//! - the start routine of a sanitizer is a carrier of a pointer, which its own code calls.
 //!
 //! Where names and calls tell nothing, the start routine stays what the thread was started for.
 
 use trace_format::{Block, Kind, ModuleRole, Pc, Trace};
 
+use crate::view::sanitizers::{is_of_sanitizer, is_sanitizer_function};
+
 /// So many instructions of a thread are looked at: what stands before the callable takes some hundreds, with the loader
 /// binding functions some thousands.
 const MOST_INSTRUCTIONS: u64 = 100_000;
+
+/// The same where a sanitizer starts the thread: it makes its tables first.
+const MOST_OF_SANITIZERS: u64 = 100_000_000;
 
 /// Parts of the mangled names of launchers that can be linked into the program: of the C++ library, of boost, of Rust's
 /// library.
@@ -37,12 +43,17 @@ enum Carries {
     Pointer,
     /// A closure of Rust, or hooks of its library.
     Rust,
+    /// What a sanitizer's start routine was given.
+    Start,
 }
 
 /// What a function of this name carries, if it is a carrier.
 fn carrier(name: &str) -> Option<Carries> {
     if name.contains("__rust_begin_short_backtrace") {
         return Some(Carries::Rust);
+    }
+    if is_sanitizer_function(name) && name.to_ascii_lowercase().contains("thread") {
+        return Some(Carries::Start);
     }
     let is_run = name.starts_with("_ZNSt6thread11_State_implI") && name.ends_with("6_M_runEv");
     let is_boost = name.starts_with("_ZN5boost6detail11thread_dataI") && name.contains("3runEv");
@@ -127,8 +138,8 @@ pub(in crate::view) fn is_given_work(trace: &Trace, routine: Pc) -> bool {
 pub(in crate::view) struct Look<'t> {
     trace: &'t Trace,
     left: u64,
-    /// The last instruction.
-    before: Option<Kind>,
+    /// The last instruction, where it transfers control.
+    before: Option<(Kind, Pc)>,
     carrier: Option<(Pc, Carries)>,
     /// Of Rust's carriers: how many calls deep in it the thread is; none where it was left.
     depth: Option<u32>,
@@ -187,19 +198,22 @@ impl<'t> Look<'t> {
     /// The thread runs the first instructions of a block.
     pub(in crate::view) fn block(&mut self, block: &Block, executed: usize) {
         for instruction in &block.instructions[..executed] {
-            if let Some(kind) = self.before {
-                self.go(kind, instruction.pc);
+            if let Some((kind, from)) = self.before {
+                self.go(kind, from, instruction.pc);
             }
             if self.ended {
                 return;
             }
-            self.before = instruction.kind.transfers_control().then_some(instruction.kind);
+            self.before = instruction.kind.transfers_control().then_some((instruction.kind, instruction.pc));
         }
         self.left = self.left.saturating_sub(executed as u64);
         self.ended |= self.left == 0;
     }
 
     fn enter_carrier(&mut self, pc: Pc, carries: Carries) {
+        if carries == Carries::Start {
+            self.left = MOST_OF_SANITIZERS;
+        }
         self.carrier = Some((pc, carries));
         if carries == Carries::Rust {
             self.carriers += 1;
@@ -207,8 +221,8 @@ impl<'t> Look<'t> {
         }
     }
 
-    /// The thread reached this address by a transfer of this kind.
-    fn go(&mut self, kind: Kind, pc: Pc) {
+    /// The thread reached this address by a transfer of this kind, made at `from`.
+    fn go(&mut self, kind: Kind, from: Pc, pc: Pc) {
         if kind == Kind::Return {
             self.depth = self.depth.and_then(|depth| depth.checked_sub(1));
         }
@@ -220,7 +234,8 @@ impl<'t> Look<'t> {
             return; // a jump within a function
         }
         let name = name.unwrap_or("");
-        if let Some(carries) = carrier(name).filter(|carries| self.carrier.is_none() || *carries == Carries::Rust) {
+        let is_new = |carries: &Carries| self.carrier.is_none() || *carries == Carries::Rust;
+        if let Some(carries) = carrier(name).filter(|carries| is_new(carries) && *carries != Carries::Start) {
             self.enter_carrier(pc, carries);
             return;
         }
@@ -232,6 +247,13 @@ impl<'t> Look<'t> {
             None if is_shim(name) => self.shim = Some(pc),
             None => {}
             Some((_, Carries::Object)) if is_body(name) && !hands_on(name) => self.find(pc),
+            Some((_, Carries::Start)) => {
+                let by_pointer = matches!(kind, Kind::IndirectCall | Kind::IndirectJump);
+                let is_own = |pc| is_of_sanitizer(self.trace, self.trace.module_of(pc), pc);
+                if by_pointer && in_program && is_own(from) && !is_own(pc) {
+                    self.find(pc);
+                }
+            }
             // What else it calls, its own code does: the object is a part of the carrier.
             Some((_, Carries::Object)) => self.ended = !invokes(name),
             Some((_, Carries::Pointer)) => {

@@ -311,13 +311,14 @@ pub(in crate::view) fn alone(threads: &[ThreadSurvey]) -> Vec<u64> {
     alone
 }
 
-/// The program's own start routines, by address; those of a thread runtime (libgomp's workers) are none.
+/// The program's own start routines, by address; those of a thread runtime (libgomp's workers), and of
+/// sanitizers, are none.
 fn start_routines(trace: &Trace, threads: &[ThreadSurvey]) -> Vec<Routine> {
     let classifier = Classifier::new(trace, crate::view::CodeFilter::All);
     let mut routines: Vec<Routine> = Vec::new();
     let mut last_thread: FxHashMap<u64, (usize, usize)> = FxHashMap::default();
     for (thread, body) in outermost(threads, SyncFunction::ThreadBody) {
-        if classifier.class(Pc(body.object)) == Class::SyncRuntime {
+        if matches!(classifier.class(Pc(body.callable)), Class::SyncRuntime | Class::Checks) {
             continue;
         }
         let (at, last) = last_thread.entry(body.callable).or_insert_with(|| {

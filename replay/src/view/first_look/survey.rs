@@ -11,6 +11,7 @@ use crate::view::first_look::episodes::{BarrierInit, BarrierWait};
 use crate::view::first_look::task_order::{Creation, TaskRun};
 use crate::view::first_look::tasks::{Task, TaskFunctions};
 use crate::view::locks::{self, Action, LockKind};
+use crate::view::sanitizers::is_of_sanitizer;
 use crate::view::sync_stack::SyncStack;
 use crate::view::waiting::{Code, Follower, Turns};
 
@@ -195,7 +196,8 @@ fn survey_thread(
                 }
                 surveyor.event(event);
                 if let Event::Enter { function: SyncFunction::ThreadBody, object, .. } = event {
-                    look = Look::begin(trace, Pc(object)).filter(|_| surveyor.body_has_begun());
+                    let begins = surveyor.body_has_begun() || surveyor.is_given(trace, object);
+                    look = Look::begin(trace, Pc(object)).filter(|_| begins);
                 }
             }
         }
@@ -246,6 +248,20 @@ impl Surveyor {
         self.bodies
             .last()
             .is_some_and(|(body, before)| self.found.bodies[*body].outermost && self.instructions == *before)
+    }
+
+    /// A body has begun within the thread's own. Where that is a sanitizer's, which starts all threads by a routine of its
+    /// own, the inner one is what the thread was started for, or finds it. There is none where the sanitizer jumps to
+    /// what it was given.
+    fn is_given(&mut self, trace: &Trace, routine: u64) -> bool {
+        let of_threads = |body: &&mut Body| body.function == SyncFunction::ThreadBody && body.outermost;
+        let Some(body) = self.found.bodies.iter_mut().rev().find(of_threads) else { return false };
+        let own = Pc(body.object);
+        let is_given = body.callable == body.object && is_of_sanitizer(trace, trace.module_of(own), own);
+        if is_given {
+            body.callable = routine;
+        }
+        is_given
     }
 
     /// What the outermost body of the thread runs, where that is known.

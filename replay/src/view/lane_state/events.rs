@@ -139,7 +139,10 @@ impl LaneState<'_> {
             }
             Event::FutexWait { seq, .. } => {
                 self.now = seq;
-                self.counts.own_waits += u64::from(self.extents.is_open() && !self.stack.in_leaf());
+                // A sanitizer's own locks are no lane's.
+                let is_in_checks = self.kept_before_checks == Some(self.counts.kept);
+                let is_own = self.extents.is_open() && !self.stack.in_leaf() && !is_in_checks;
+                self.counts.own_waits += u64::from(is_own);
             }
             Event::Chunk(chunk) => self.take_chunk(&chunk, batch),
             // Only text has barriers of a warp.

@@ -5,6 +5,7 @@ use heuristics::SegmentId;
 use trace_format::{Kind, SpEffect};
 
 use super::super::blocks::{Facts, Flags};
+use super::super::code_filter::Class;
 use super::extents::Extent;
 use super::{LaneState, Pending, Reason};
 use crate::{Batch, Code};
@@ -132,6 +133,9 @@ impl LaneState<'_> {
                 self.resolve(false, batch);
                 self.leave_stub(reason);
                 self.counts.drop(reason, segment.len() as u64);
+                if self.plan.blocks.class(id) == Class::Checks {
+                    self.kept_before_checks = Some(self.counts.kept);
+                }
                 self.sp = after;
                 if kind.is_call() && self.extents.is_open() {
                     self.pending = Pending::Entry;

@@ -106,6 +106,8 @@ pub(super) struct LaneState<'a> {
     ceiling: u64,
 
     counts: Counts,
+    /// How much was kept when the thread last ran code of a sanitizer.
+    kept_before_checks: Option<u64>,
     now: Seq,
     /// Where the batch ended when the first extent behind the lane's own began.
     over: Option<BatchLengths>,
@@ -147,6 +149,7 @@ impl<'a> LaneState<'a> {
             quiet: false,
             ceiling: u64::MAX,
             counts: Counts::default(),
+            kept_before_checks: None,
             now: Seq(0),
             over: None,
         }
@@ -230,7 +233,7 @@ impl<'a> LaneState<'a> {
             return Some(Reason::SyncRuntime);
         }
         match self.plan.blocks.class(id) {
-            Class::SyncRuntime => Some(Reason::SyncRuntime),
+            Class::SyncRuntime | Class::Checks => Some(Reason::SyncRuntime),
             Class::OutsideMain => Some(Reason::OutsideMain),
             Class::Keep if self.binds(id) => Some(Reason::SyncRuntime),
             Class::Keep if self.drops_critical() => Some(Reason::Critical),
