@@ -63,3 +63,11 @@ fn a_leak_checker_stops_threads_that_are_recorded_and_finds_what_they_have_lost(
         }
     }
 }
+
+#[test]
+fn what_a_program_switches_off_for_itself_does_not_hit_the_copies_of_its_code() {
+    let program = compile("switched_off.c", &[]);
+    for options in ["", "throw=5 cache=65536", "memory small=2"] {
+        like_native(options, &program, &[]);
+    }
+}

@@ -21,6 +21,23 @@ pub type Result<T> = std::result::Result<T, Errno>;
 pub struct SignalInfo(libc::siginfo_t);
 
 impl SignalInfo {
+    /// Of SIGSYS, for a call with this number that ended at this address and is dispatched to the program itself.
+    #[must_use]
+    pub fn dispatched(number: u64, address: u64) -> SignalInfo {
+        /// `SYS_USER_DISPATCH`: the `libc` crate does not have it.
+        const DISPATCHED: i32 = 2;
+        /// `AUDIT_ARCH_X86_64`.
+        const ARCHITECTURE: u32 = 0xc000_003e;
+        // SAFETY: `siginfo_t` holds numbers and pointers that are only looked at as numbers; zero is valid for all.
+        let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+        (info.si_signo, info.si_code) = (libc::SIGSYS, DISPATCHED);
+        let mut info = SignalInfo(info);
+        info.set_address(address);
+        info.set_half(24, number as u32);
+        info.set_half(28, ARCHITECTURE);
+        info
+    }
+
     /// `si_code`: who raised it, and why.
     #[must_use]
     pub fn code(&self) -> i32 {
@@ -55,6 +72,14 @@ impl SignalInfo {
         let info: *mut libc::siginfo_t = &mut self.0;
         // SAFETY: `siginfo_t` has 128 bytes, aligned to 8, all of them plain data.
         unsafe { info.byte_add(OFFSET).cast::<u64>().write(address) }
+    }
+
+    /// Changes four bytes at this offset, a multiple of 4 below 128.
+    fn set_half(&mut self, offset: usize, value: u32) {
+        assert!(offset.is_multiple_of(4) && offset < size_of::<libc::siginfo_t>(), "within the information");
+        let info: *mut libc::siginfo_t = &mut self.0;
+        // SAFETY: `siginfo_t` is aligned to 8, all of it is plain data, and the offset was checked.
+        unsafe { info.byte_add(offset).cast::<u32>().write(value) }
     }
 }
 

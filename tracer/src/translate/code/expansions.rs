@@ -319,7 +319,7 @@ pub struct LandingCode {
     /// The `syscall` instruction.
     pub call: CachePc,
     /// A trap before calls that are to be looked at.
-    pub looked_at: Option<CachePc>,
+    pub looked_at: CachePc,
     /// A trap for calls that end with `EFAULT`, behind which the thread goes on.
     pub fault: CachePc,
 }
@@ -328,19 +328,18 @@ pub struct LandingCode {
 /// this may not. r11 is the program's in between. `returns` is the way out of signal handlers; none for futex calls.
 pub fn landing(code: &mut Assembler, lookup: &Lookup, returns: Option<CachePc>) -> LandingCode {
     let (entry, futex) = (code.here(), returns.is_none());
-    let mut looked_at = None;
+    code.raw(&[0x0f, 0xb7, 0xc8]); // movzx ecx, ax
+    code.raw(&[0x0f, 0xb6, 0x89]); // movzx ecx, byte [rcx + LOOKS]
+    code.raw(&lookup.address(LOOKS).to_le_bytes());
+    let unseen = code.short_forward(JRCXZ);
     if let Some(returns) = returns {
-        code.raw(&[0x0f, 0xb7, 0xc8]); // movzx ecx, ax
-        code.raw(&[0x0f, 0xb6, 0x89]); // movzx ecx, byte [rcx + LOOKS]
-        code.raw(&lookup.address(LOOKS).to_le_bytes());
-        let unseen = code.short_forward(JRCXZ);
         code.raw(&[0x48, 0x8d, 0x49, look::STOP.wrapping_neg()]); // lea rcx, [rcx - STOP]
         let stop = code.short_forward(JRCXZ);
         code.jump(returns);
         code.land(stop);
-        looked_at = Some(code.trap_apart());
-        code.land(unseen);
     }
+    let looked_at = code.trap_apart();
+    code.land(unseen);
     // rcx is free: the call changes it.
     code.load_constant(register::RCX, 1);
     code.store_slot(slot::CALLING, register::RCX);

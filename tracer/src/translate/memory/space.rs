@@ -108,6 +108,8 @@ pub struct Space {
     pub syscall_at: u64,
     /// The program's break when it began.
     first_break: u64,
+    /// What the program has said about new code, as for `PR_SET_MDWE`; 0: nothing.
+    pub no_new_code: u64,
     /// The last system call, with its arguments, out of whose way our memory could not be moved.
     pub refused: Option<(i64, [u64; 6])>,
     /// Where lookups look.
@@ -159,6 +161,7 @@ impl Space {
             open: Vec::new(),
             syscall_at: pc.0,
             first_break: remote::call(process, pc.0, libc::SYS_brk, [0; 6])?.cast_unsigned(),
+            no_new_code: 0,
             refused: None,
             tables: Tables::new(tables, Lookup { tables: base, bmi2 }),
             slots,
@@ -204,7 +207,7 @@ impl Space {
         let [futex, other] = [None, Some(returns.entry)].map(|returns| {
             let landing = expansions::landing(&mut code, &self.tables.lookup, returns);
             self.traps.push((landing.fault, Trap::Fault(landing.call)));
-            self.traps.extend(landing.looked_at.map(|at| (at, Trap::Filling)));
+            self.traps.push((landing.looked_at, Trap::Filling));
             landing
         });
         let landings = Landings { futex: futex.entry, other: other.entry };

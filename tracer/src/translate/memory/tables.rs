@@ -97,6 +97,15 @@ impl Tables {
         }
     }
 
+    /// From now on every call is looked at that the program makes by itself, except returns from handlers.
+    pub fn watch_all_calls(&self) {
+        for number in 0..1 << 16 {
+            if number != libc::SYS_rt_sigreturn {
+                self.look_at(number);
+            }
+        }
+    }
+
     /// From now on the program's break is moved only after a look.
     pub fn watch_break(&self) {
         self.look_at(libc::SYS_brk);

@@ -9,6 +9,7 @@
 //!   `changed_code`: threads leave what was translated of it.
 //! - `renewal`: all translations are thrown away when they take too much memory. `gates`: recording begins and ends.
 //!   `untraceable`: a process goes on by itself. `inner_tracers`: a process that traces threads of the program.
+//!   `own_calls`: settings that the kernel would apply to our code.
 
 mod changes;
 mod forks;
@@ -17,6 +18,7 @@ mod gates;
 mod handlers;
 mod inner_tracers;
 mod lifecycle;
+mod own_calls;
 mod processes;
 mod remembering;
 mod state;

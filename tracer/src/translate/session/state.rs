@@ -191,7 +191,7 @@ impl Session<'_> {
             }
             match remote::step_quietly(tid) {
                 Err(Lost::Stopped(Stop::Signal(libc::SIGSEGV)))
-                    if self.guard_hit(tid)? || self.number_faulted(tid)? => {}
+                    if self.guard_hit(tid)? || self.number_faulted(tid)? || self.time_faulted(tid)? => {}
                 done => done?,
             }
         }

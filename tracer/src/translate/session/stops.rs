@@ -87,7 +87,9 @@ impl Session<'_> {
             Stop::Signal(libc::SIGSEGV) if self.change_full_buffer(tid, |session| session.resume(tid, 0))? => {
                 self.causes().full_buffer += 1;
             }
-            Stop::Signal(libc::SIGSEGV) if self.number_faulted(tid)? => self.resume(tid, 0),
+            Stop::Signal(libc::SIGSEGV) if self.number_faulted(tid)? || self.time_faulted(tid)? => {
+                self.resume(tid, 0);
+            }
             Stop::Signal(libc::SIGSEGV) if self.return_faulted(tid)? => self.causes().signal += 1,
             Stop::Signal(libc::SIGSEGV) if self.write_to_code(tid)? => self.causes().write_to_code += 1,
             Stop::Signal(signal) => {
@@ -163,9 +165,16 @@ impl Session<'_> {
             }
             Trap::Syscall { next } => {
                 self.end_quiet(tid)?;
-                self.syscall(tid, &registers, next)?;
+                if !self.dispatches(tid, &registers, next)? {
+                    self.syscall(tid, &registers, next)?;
+                }
             }
-            Trap::Filling => self.call_fills(tid)?,
+            Trap::Filling => {
+                let next = ProgramPc(translator.space.value(thread.slot, slot::NEXT));
+                if !self.dispatches(tid, &registers, next)? {
+                    self.call_fills(tid)?;
+                }
+            }
             Trap::Return => {
                 registers.rip = translator.space.value(thread.slot, slot::NEXT) - SYSCALL_LEN;
                 self.end_quiet(tid)?;

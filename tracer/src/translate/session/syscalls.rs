@@ -4,6 +4,7 @@ use nix::libc;
 
 use super::Session;
 use super::handlers::actions::Action;
+use super::own_calls;
 use super::thread::Thread;
 use crate::kernel::debuggers::note_refusal;
 use crate::kernel::ptrace::{self, Address, Registers, Tid};
@@ -50,6 +51,7 @@ impl Session<'_> {
             libc::SYS_ptrace if self.asks_its_maker(tid, registers) => {
                 return self.call_if_traceable(tid, registers, next);
             }
+            libc::SYS_prctl if own_calls::is_own(registers.rdi) => {}
             libc::SYS_execve | libc::SYS_execveat | libc::SYS_prctl | libc::SYS_seccomp => {
                 return self.call_if_traceable(tid, registers, next);
             }
@@ -63,6 +65,7 @@ impl Session<'_> {
             libc::SYS_rseq => error(libc::ENOSYS),
             libc::SYS_rt_sigprocmask => self.change_mask(tid, arguments)?,
             libc::SYS_rt_sigaction => self.change_action(tid, arguments)?,
+            libc::SYS_prctl => self.own_prctl(tid, arguments)?,
             libc::SYS_arch_prctl => self.arch_prctl(tid, arguments, &mut after)?,
             _ => self.memory_call(tid, number, arguments)?,
         };

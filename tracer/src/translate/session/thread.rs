@@ -7,6 +7,7 @@ use trace_format::ThreadId;
 use crate::kernel::ptrace::{Registers, SignalInfo, Tid};
 use crate::translate::addresses::{ProgramPc, RecordPlace};
 use crate::translate::expand::Stream;
+use crate::translate::session::own_calls::Dispatch;
 
 /// The number of an address space; each program that begins gets a new one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -49,6 +50,8 @@ pub struct Thread {
     pub recording: bool,
     /// Whether it was asked to stop, and the stop has not been seen.
     pub interrupted: bool,
+    /// Which of its system calls are its own to handle.
+    pub dispatch: Option<Dispatch>,
     /// Whether it is at rest, and stays so until an inner tracer lets it go.
     pub is_lent: bool,
 }
@@ -69,6 +72,7 @@ impl Thread {
             passed: None,
             recording: true,
             interrupted: false,
+            dispatch: None,
             is_lent: false,
         }
     }

@@ -35,6 +35,7 @@ impl Space {
             open: Vec::new(),
             syscall_at: self.syscall_at,
             first_break: self.first_break,
+            no_new_code: if self.no_new_code & 2 == 0 { self.no_new_code } else { 0 },
             refused: None,
             tables: self.tables.in_copy(tables),
             slots,

@@ -90,6 +90,9 @@ impl Session<'_> {
         if self.would_hit_ours(tid, number, &arguments)? {
             return Ok(-i64::from(libc::ENOMEM));
         }
+        if self.makes_new_code(tid, number, &arguments)? {
+            return Ok(-i64::from(libc::EACCES));
+        }
         let change = Change::of(tid, number, &arguments);
         self.before_new_view(tid, number, &arguments);
         if number == libc::SYS_madvise && arguments[2] as i32 == libc::MADV_FREE {

@@ -88,7 +88,8 @@ impl Session<'_> {
         Ok(())
     }
 
-    fn reset_action(&mut self, tid: Tid, signal: i32) -> Result<()> {
+    /// Lets the kernel do at a signal what it does by default, so that it ends the program.
+    pub(in crate::translate::session) fn reset_action(&mut self, tid: Tid, signal: i32) -> Result<()> {
         let saved = self.settle(tid)?;
         let slot = self.threads.get(&tid).ok_or(Lost::Gone)?.slot;
         let translator = self.translator(tid)?;
