@@ -17,7 +17,6 @@ mod lane_state;
 mod locks;
 mod options;
 mod plan;
-mod sanitizers;
 mod spin;
 mod stream;
 mod summary;

@@ -35,8 +35,8 @@ pub fn is_futex_wait(operation: u32) -> bool {
     )
 }
 
-/// Whether a thread with these registers stands behind a system call that was interrupted, and that the kernel may begin
-/// again when it goes on.
+/// Whether a thread with these registers stands behind a system call that was interrupted, and that the kernel may
+/// begin again when it goes on.
 #[must_use]
 pub fn asks_for_restart(registers: &Registers) -> bool {
     /// The codes by which the kernel tells itself to do so; programs never see them.

@@ -57,8 +57,8 @@ pub mod call {
     pub const FUTEX: u8 = 2;
 }
 
-/// Where the slots may lie, first choice first: right below where the kernel puts position-independent programs, which no
-/// runtime takes for itself. docs/tracing.md has the places that are known to be taken.
+/// Where the slots may lie, first choice first: right below where the kernel puts position-independent programs, which
+/// no runtime takes for itself. docs/tracing.md has the places that are known to be taken.
 pub const SLOT_BASES: [u64; 6] =
     [0x5550_0000_0000, 0x554e_0000_0000, 0x7e90_0000_0000, 0x1000_0000_0000, 0x0f00_0000_0000, 0x0060_0000_0000];
 /// Where caches may lie that need not be near anything, 64 of them at this distance from each other.

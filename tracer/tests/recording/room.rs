@@ -5,8 +5,8 @@ use std::process::Command;
 
 use crate::support::{Recorded, compile, compile_with, record};
 
-/// Records the program with `translate`, and asserts that it prints and returns what it does natively, at addresses that
-/// are chosen at random only where they are in the recording.
+/// Records the program with `translate`, and asserts that it prints and returns what it does natively, at addresses
+/// that are chosen at random only where they are in the recording.
 fn like_native(options: &str, program: &Path, arguments: &[&str]) -> Recorded {
     let mut native = Command::new("setarch");
     native.args(if options.contains("aslr") { &["x86_64"][..] } else { &["x86_64", "-R"] });

@@ -6,12 +6,12 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::{Block, Chunk, Event, Item, Pc, Seq, SyncFunction, ThreadExit, ThreadId, Trace};
 
 use crate::Result;
+use crate::view::code_filter::is_of_sanitizer;
 use crate::view::first_look::callable::Look;
 use crate::view::first_look::episodes::{BarrierInit, BarrierWait};
 use crate::view::first_look::task_order::{Creation, TaskRun};
 use crate::view::first_look::tasks::{Task, TaskFunctions};
 use crate::view::locks::{self, Action, LockKind};
-use crate::view::sanitizers::is_of_sanitizer;
 use crate::view::sync_stack::SyncStack;
 use crate::view::waiting::{Code, Follower, Turns};
 
@@ -250,9 +250,9 @@ impl Surveyor {
             .is_some_and(|(body, before)| self.found.bodies[*body].outermost && self.instructions == *before)
     }
 
-    /// A body has begun within the thread's own. Where that is a sanitizer's, which starts all threads by a routine of its
-    /// own, the inner one is what the thread was started for, or finds it. There is none where the sanitizer jumps to
-    /// what it was given.
+    /// A body has begun within the thread's own. Where that is a sanitizer's, which starts all threads by a routine of
+    /// its own, the inner one is what the thread was started for, or finds it. There is none where the sanitizer jumps
+    /// to what it was given.
     fn is_given(&mut self, trace: &Trace, routine: u64) -> bool {
         let of_threads = |body: &&mut Body| body.function == SyncFunction::ThreadBody && body.outermost;
         let Some(body) = self.found.bodies.iter_mut().rev().find(of_threads) else { return false };

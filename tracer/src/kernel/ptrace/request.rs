@@ -164,13 +164,14 @@ pub fn set_registers(tid: Tid, registers: &Registers) -> Result<()> {
     Errno::result(unsafe { libc::ptrace(libc::PTRACE_SETREGS, tid.0, 0usize, registers) }).map(drop)
 }
 
-/// One of its sets of registers, by the number that core files have for it, and as much of it as fits into so many bytes.
+/// One of its sets of registers, by the number that core files have for it, and as much of it as fits into so many
+/// bytes.
 pub fn register_set(tid: Tid, set: u64, length: usize) -> Result<Vec<u8>> {
     let mut bytes = vec![0; length];
     let mut part = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: length };
     let request = libc::PTRACE_GETREGSET;
-    // SAFETY: the kernel writes no more bytes than `iov_len` says, to a vector that is as long, and sets `iov_len` to how
-    // many it has written.
+    // SAFETY: the kernel writes no more bytes than `iov_len` says, to a vector that is as long, and sets `iov_len` to
+    // how many it has written.
     Errno::result(unsafe { libc::ptrace(request, tid.0, set as usize, &raw mut part) })?;
     bytes.truncate(part.iov_len);
     Ok(bytes)

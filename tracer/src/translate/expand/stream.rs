@@ -23,8 +23,8 @@ pub struct Stream {
     pub(super) team_size: u64,
     /// Whether control was transferred to what comes next.
     pub transferred: bool,
-    /// The futex of a wait from which we have taken the thread, and which it begins again: it has waited, also where the
-    /// kernel finds then that there is nothing to wait for.
+    /// The futex of a wait from which we have taken the thread, and which it begins again: it has waited, also where
+    /// the kernel finds then that there is nothing to wait for.
     pub left_wait: Option<u64>,
     /// Memory that holds a stack other than that of the functions it is in.
     pub other_stack: Option<Range<u64>>,

@@ -7,7 +7,7 @@ use nix::libc;
 use trace_format::{Event, ThreadId};
 
 use super::Session;
-use super::inner_tracers::is_inner_tracer;
+use super::answers::inner_tracers::is_inner_tracer;
 use super::processes::running;
 use super::thread::SpaceId;
 use super::thread::{Birth, Thread};

@@ -9,9 +9,8 @@ use nix::libc;
 use trace_format::{Event, ThreadId};
 
 use super::Session;
-use super::changes::renewal::Rested;
 use super::processes::running;
-use super::thread::SpaceId;
+use super::thread::{Rested, SpaceId};
 use crate::kernel::ptrace::{self, Address, Registers, Stop, Tid};
 use crate::switch::Arrival;
 use crate::translate::addresses::ProgramPc;

@@ -8,17 +8,15 @@
 //! - `code_writes`, `memory_calls`, `file_writes`: code changes, by a write, a system call, or a write to its file;
 //!   `changed_code`: threads leave what was translated of it.
 //! - `renewal`: all translations are thrown away when they take too much memory. `gates`: recording begins and ends.
-//!   `untraceable`: a process goes on by itself. `inner_tracers`: a process that traces threads of the program.
-//!   `own_calls`: settings that the kernel would apply to our code.
+//!   `untraceable`: a process goes on by itself. `answers`: calls that are answered in the kernel's place.
 
+mod answers;
 mod changes;
 mod forks;
 mod forward;
 mod gates;
 mod handlers;
-mod inner_tracers;
 mod lifecycle;
-mod own_calls;
 mod processes;
 mod remembering;
 mod state;
@@ -49,10 +47,9 @@ use crate::translate::hooks::Moments;
 use crate::translate::remote::{self, Lost};
 use crate::translate::translator::Translator;
 use crate::usage::Stopwatch;
-use inner_tracers::InnerTracer;
 use processes::{Processes, running};
 use remembering::Recollections;
-use thread::{Birth, SpaceId, Thread};
+use thread::{Birth, InnerTracer, SpaceId, Thread};
 
 /// The progress is told once in so many stops.
 const PROGRESS_STOPS: u64 = 1 << 8;

@@ -3,8 +3,8 @@
 use nix::libc;
 
 use super::Session;
+use super::answers::own_calls;
 use super::handlers::actions::Action;
-use super::own_calls;
 use super::thread::Thread;
 use crate::kernel::debuggers::note_refusal;
 use crate::kernel::ptrace::{self, Address, Registers, Tid};

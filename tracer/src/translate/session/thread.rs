@@ -4,10 +4,10 @@ use std::time::Instant;
 
 use trace_format::ThreadId;
 
-use crate::kernel::ptrace::{Registers, SignalInfo, Tid};
+use crate::kernel::ptrace::{Registers, SignalInfo, Stop, Tid};
 use crate::translate::addresses::{ProgramPc, RecordPlace};
+use crate::translate::code::superblock::Superblock;
 use crate::translate::expand::Stream;
-use crate::translate::session::own_calls::Dispatch;
 
 /// The number of an address space; each program that begins gets a new one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -175,4 +175,44 @@ pub struct Birth {
     pub next: ProgramPc,
     /// Whether its start and end have been written already: it is not recorded.
     pub ended: bool,
+}
+
+/// Which calls a thread handles itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Dispatch {
+    /// The code whose calls are made: its start and length.
+    pub made: (u64, u64),
+    /// Where the byte lies that decides about the others; 0: all are dispatched.
+    pub selector: u64,
+}
+
+/// The threads of an address space, all at rest.
+pub struct Rested {
+    /// Those that go on when they are resumed.
+    pub resumable: Vec<Tid>,
+    /// Those in system calls, with what was held back.
+    pub calls: Vec<(Tid, Option<Superblock>)>,
+}
+
+/// A process that traces threads of the program.
+pub struct InnerTracer {
+    /// The process whose memory it has.
+    pub maker: Tid,
+    /// The answer to the call that it stands in, where we give it.
+    pub answer: Option<i64>,
+    /// Whether it stands in a call.
+    pub in_call: bool,
+    /// The threads that it has.
+    pub lent: Vec<Lent>,
+}
+
+/// A thread that it has.
+pub struct Lent {
+    pub tid: Tid,
+    /// How it goes on.
+    pub rested: Rested,
+    /// Whether it was told that the thread has stopped.
+    pub is_reported: bool,
+    /// What came meanwhile.
+    pub met: Vec<Stop>,
 }

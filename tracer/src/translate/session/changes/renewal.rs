@@ -24,8 +24,7 @@ use crate::translate::session::handlers::signals::is_fault;
 use crate::translate::session::handlers::storms::Claim;
 use crate::translate::session::processes::running;
 use crate::translate::session::state::{last_path, take_back_last};
-use crate::translate::session::thread::SpaceId;
-use crate::translate::session::thread::Thread;
+use crate::translate::session::thread::{Rested, SpaceId, Thread};
 
 /// At least so many stops of each thread are handled before all is thrown away again: even a thread that needs more
 /// code for its next few instructions than there is room for must make progress.
@@ -53,14 +52,6 @@ pub enum Resting {
     AtTrap,
     /// It is in a system call or right behind it. The record of the call is held back: the call may be begun again.
     InCall(Option<Superblock>),
-}
-
-/// The threads of an address space, all at rest.
-pub struct Rested {
-    /// Those that go on when they are resumed.
-    pub(in crate::translate::session) resumable: Vec<Tid>,
-    /// Those in system calls, with what was held back.
-    pub(in crate::translate::session) calls: Vec<(Tid, Option<Superblock>)>,
 }
 
 impl Session<'_> {

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use nix::libc;
 
-use super::renewal::Rested;
 use crate::kernel::calls::arguments_of;
 use crate::kernel::ptrace::{self, Address, Registers, Stop, Tid};
 use crate::translate::addresses::CachePc;
@@ -17,7 +16,7 @@ use crate::translate::memory::space::{END, Landing, Moved};
 use crate::translate::remote::{self, Lost, Result};
 use crate::translate::session::Session;
 use crate::translate::session::processes::running;
-use crate::translate::session::thread::{SpaceId, Thread};
+use crate::translate::session::thread::{Rested, SpaceId, Thread};
 
 const MAP_FIXED_NOREPLACE: u64 = 0x10_0000;
 /// Where `MAP_32BIT` finds memory.
@@ -157,8 +156,8 @@ impl Session<'_> {
         remote::call(tid, self.translator(tid)?.space.syscall_at, number, arguments)
     }
 
-    /// Moves our memory, and tells every thread of an address space where it lies now; all are at rest, and there are no
-    /// translations. False where there is no place, or a thread is in the kernel where it cannot be told.
+    /// Moves our memory, and tells every thread of an address space where it lies now; all are at rest, and there are
+    /// no translations. False where there is no place, or a thread is in the kernel where it cannot be told.
     fn move_away(&mut self, id: SpaceId, wanted: &[(u64, u64)]) -> Result<bool> {
         let in_it = |thread: &Thread| thread.space == id && !thread.has_ended();
         let tids: Vec<Tid> = self.threads.iter().filter(|(_, thread)| in_it(thread)).map(|(&tid, _)| tid).collect();

@@ -3,22 +3,23 @@
 //!
 //! The process runs the program's own code, is not recorded, and stops for us at each system call. What it asks of
 //! `ptrace` and `wait4` about threads that we record is answered here; all else it asks of the kernel. A thread that it
-//! attaches to is brought to rest, and *lent*: it stays there, with the registers of the program for whoever asks, until
-//! the process lets it go or ends.
+//! attaches to is brought to rest, and *lent*: it stays there, with the registers of the program for whoever asks,
+//! until the process lets it go or ends.
 //!
 //! *Limitation.* It may look at threads, and end them, but not change their registers or lead them from step to step;
 //! such requests fail with `EPERM`, as all do under another tracer.
 
 use nix::libc;
 
-use super::Session;
-use super::changes::renewal::{Rested, Resting};
 use crate::kernel::calls::arguments_of;
 use crate::kernel::ptrace::{self, Address, CALL_STOP, EVENT_STOP, Registers, Stop, Tid};
 use crate::translate::addresses::CachePc;
 use crate::translate::layout::slot;
 use crate::translate::memory::space::Landing;
 use crate::translate::remote::{Lost, Result};
+use crate::translate::session::Session;
+use crate::translate::session::changes::renewal::Resting;
+use crate::translate::session::thread::{InnerTracer, Lent, Rested};
 
 /// The set of general registers, in requests for sets.
 const NT_PRSTATUS: u64 = 1;
@@ -29,46 +30,26 @@ const STOPPED: i32 = libc::SIGSTOP << 8 | 0x7f;
 /// As the number of a system call: the call is left out.
 const NO_CALL: u64 = u64::MAX;
 
-/// A process that traces threads of the program.
-pub struct InnerTracer {
-    /// The process whose memory it has.
-    maker: Tid,
-    /// The answer to the call that it stands in, where we give it.
-    answer: Option<i64>,
-    /// Whether it stands in a call.
-    in_call: bool,
-    /// The threads that it has.
-    lent: Vec<Lent>,
-}
-
-/// A thread that it has.
-struct Lent {
-    tid: Tid,
-    /// How it goes on.
-    rested: Rested,
-    /// Whether it was told that the thread has stopped.
-    is_reported: bool,
-    /// What came meanwhile.
-    met: Vec<Stop>,
-}
-
-/// Whether a call with these flags makes a process as the leak checker does: with its maker's memory, beside it, and not
-/// to be traced.
-pub fn is_inner_tracer(flags: u64) -> bool {
+/// Whether a call with these flags makes a process as the leak checker does: with its maker's memory, beside it, and
+/// not to be traced.
+pub(in crate::translate::session) fn is_inner_tracer(flags: u64) -> bool {
     let wanted = (libc::CLONE_VM | libc::CLONE_UNTRACED) as u64;
     flags & (wanted | (libc::CLONE_VFORK | libc::CLONE_THREAD) as u64) == wanted
 }
 
 impl Session<'_> {
     /// A process that was made in this way, and stands at the program's own code, begins.
-    pub(super) fn begin_inner_tracer(&mut self, tid: Tid, maker: Tid) -> Result<()> {
+    pub(in crate::translate::session) fn begin_inner_tracer(&mut self, tid: Tid, maker: Tid) -> Result<()> {
         ptrace::stop_at_calls(tid)?;
         self.inner_tracers.insert(tid, InnerTracer { maker, answer: None, in_call: false, lent: Vec::new() });
         Ok(ptrace::resume_to_call(tid, 0)?)
     }
 
     /// Looks at a stop of such a process, or of a thread that one has. Returns any other.
-    pub(super) fn without_inner_tracers(&mut self, (tid, stop): (Tid, Stop)) -> Option<(Tid, Stop)> {
+    pub(in crate::translate::session) fn without_inner_tracers(
+        &mut self,
+        (tid, stop): (Tid, Stop),
+    ) -> Option<(Tid, Stop)> {
         if self.inner_tracers.is_empty() {
             return Some((tid, stop));
         }

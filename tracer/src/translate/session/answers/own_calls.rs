@@ -1,9 +1,9 @@
-//! Settings by which the kernel would hit our code in the program, made by `prctl`: it looks at the address of what runs,
-//! or at memory that we have changed. They are kept here in its place.
+//! Settings by which the kernel would hit our code in the program, made by `prctl`: it looks at the address of what
+//! runs, or at memory that we have changed. They are kept here in its place.
 //!
-//! - *System calls that are dispatched to the program* (`PR_SET_SYSCALL_USER_DISPATCH`): calls from outside of a range of
-//!   code raise SIGSYS, as long as a byte of the program says so. Ours are all made from our own code. So all calls of
-//!   the process are looked at from then on, and those that are dispatched are not made.
+//! - *System calls that are dispatched to the program* (`PR_SET_SYSCALL_USER_DISPATCH`): calls from outside of a range
+//!   of code raise SIGSYS, as long as a byte of the program says so. Ours are all made from our own code. So all calls
+//!   of the process are looked at from then on, and those that are dispatched are not made.
 //! - *No new code* (`PR_SET_MDWE`): memory may not become executable, and not be writable and executable. Where code is
 //!   translated we take the right to write away for a while, and could not give it back.
 //! - *No time stamps* (`PR_SET_TSC`) hold in the kernel: our records of time fault, and are written here.
@@ -13,12 +13,13 @@
 
 use nix::libc;
 
-use super::Session;
-use super::processes::running;
 use crate::kernel::ptrace::{self, Address, Registers, SignalInfo, Tid, timestamp};
 use crate::translate::addresses::{CachePc, ProgramPc};
 use crate::translate::memory::space::END;
 use crate::translate::remote::{Lost, Result};
+use crate::translate::session::Session;
+use crate::translate::session::processes::running;
+use crate::translate::session::thread::Dispatch;
 
 /// Options of `prctl`; the `libc` crate does not have all.
 const PR_SET_SYSCALL_USER_DISPATCH: u64 = 59;
@@ -33,17 +34,8 @@ const BLOCK: u8 = 1;
 /// The instruction `rdtsc`.
 const RDTSC: [u8; 2] = [0x0f, 0x31];
 
-/// Which calls a thread handles itself.
-#[derive(Clone, Copy, Debug)]
-pub struct Dispatch {
-    /// The code whose calls are made: its start and length.
-    made: (u64, u64),
-    /// Where the byte lies that decides about the others; 0: all are dispatched.
-    selector: u64,
-}
-
 /// Whether `prctl` with this option is answered here.
-pub fn is_own(option: u64) -> bool {
+pub(in crate::translate::session) fn is_own(option: u64) -> bool {
     matches!(option, PR_SET_SYSCALL_USER_DISPATCH | PR_SET_MDWE | PR_GET_MDWE)
 }
 
@@ -53,7 +45,7 @@ fn error(errno: i32) -> i64 {
 
 impl Session<'_> {
     /// Such a call, answered as the kernel does.
-    pub(super) fn own_prctl(&mut self, tid: Tid, arguments: [u64; 6]) -> Result<i64> {
+    pub(in crate::translate::session) fn own_prctl(&mut self, tid: Tid, arguments: [u64; 6]) -> Result<i64> {
         let [option, first, second, third, fourth, _] = arguments;
         if option == PR_SET_SYSCALL_USER_DISPATCH {
             return self.set_dispatch(tid, first, (second, third), fourth);
@@ -95,7 +87,12 @@ impl Session<'_> {
 
     /// A thread stands before a system call behind which it goes on at `next`; its registers are the program's. If the
     /// call is dispatched, the thread gets the signal in place of it, and true is returned.
-    pub(super) fn dispatches(&mut self, tid: Tid, registers: &Registers, next: ProgramPc) -> Result<bool> {
+    pub(in crate::translate::session) fn dispatches(
+        &mut self,
+        tid: Tid,
+        registers: &Registers,
+        next: ProgramPc,
+    ) -> Result<bool> {
         let Some(Dispatch { made, selector }) = self.threads.get(&tid).and_then(|thread| thread.dispatch) else {
             return Ok(false);
         };
@@ -122,7 +119,12 @@ impl Session<'_> {
     }
 
     /// Whether a call would make new code where the program has switched that off.
-    pub(super) fn makes_new_code(&mut self, tid: Tid, number: i64, arguments: &[u64; 6]) -> Result<bool> {
+    pub(in crate::translate::session) fn makes_new_code(
+        &mut self,
+        tid: Tid,
+        number: i64,
+        arguments: &[u64; 6],
+    ) -> Result<bool> {
         let (write, execute) = (libc::PROT_WRITE as u64, libc::PROT_EXEC as u64);
         let [start, length, protection, ..] = *arguments;
         let translator = self.translator_mut(tid)?;
@@ -142,9 +144,9 @@ impl Session<'_> {
         })
     }
 
-    /// Whether a thread is stopped for a fault in our reading of the time, which the program has switched off. If so, it
-    /// can go on behind that.
-    pub(super) fn time_faulted(&mut self, tid: Tid) -> Result<bool> {
+    /// Whether a thread is stopped for a fault in our reading of the time, which the program has switched off. If so,
+    /// it can go on behind that.
+    pub(in crate::translate::session) fn time_faulted(&mut self, tid: Tid) -> Result<bool> {
         let registers = ptrace::registers(tid)?;
         let at = CachePc(registers.rip);
         let translator = self.translator(tid)?;
