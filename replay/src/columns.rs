@@ -1,10 +1,6 @@
 //! Columns of a result, as in CSV, JSON and docs/metrics.md, and those that every replay has.
 
-use std::io::Write;
-use std::path::Path;
-
-use crate::registry::columns;
-use crate::{Error, Optimum, Outcome, Result, Value};
+use crate::{Optimum, Outcome, Value};
 
 /// The setting of a result, besides the heuristic.
 #[derive(Clone, Debug, Default)]
@@ -213,31 +209,4 @@ impl Column {
     pub fn of_setting(&self, setting: &Setting) -> Option<Value> {
         if let From::Setting(value) = self.from { Some(value(setting)) } else { None }
     }
-}
-
-/// The results as CSV: a header with every column, then a row per heuristic. Lists have spaces between their numbers.
-///
-/// # Errors
-/// When `out` cannot be written; `path` is its name in the error.
-pub fn write_csv(setting: &Setting, outcomes: &[Outcome], out: impl Write, path: &Path) -> Result<()> {
-    write_csv_of(outcomes.iter().map(|outcome| (setting, outcome)), out, path)
-}
-
-/// The same of outcomes that have settings of their own.
-///
-/// # Errors
-/// As [`write_csv`].
-pub fn write_csv_of<'a>(
-    outcomes: impl IntoIterator<Item = (&'a Setting, &'a Outcome)>,
-    out: impl Write,
-    path: &Path,
-) -> Result<()> {
-    let failed = |source: std::io::Error| Error::Write { path: path.to_owned(), source };
-    let mut writer = csv::Writer::from_writer(out);
-    writer.write_record(columns().map(|c| c.name)).map_err(|e| failed(e.into()))?;
-    for (setting, outcome) in outcomes {
-        let row = columns().map(|c| c.value(setting, outcome).to_string());
-        writer.write_record(row).map_err(|e| failed(e.into()))?;
-    }
-    writer.flush().map_err(failed)
 }

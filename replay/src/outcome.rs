@@ -59,6 +59,12 @@ pub(crate) fn rank(outcomes: &mut [Outcome]) {
 }
 
 impl Outcome {
+    /// The model, with a mark where its numbers are not those of the program as it is written (after a deadlock).
+    #[must_use]
+    pub fn label(&self) -> String {
+        if self.deadlock.is_some() { format!("{} *", self.heuristic) } else { self.heuristic.clone() }
+    }
+
     /// Thread instructions / (fetches x warp size): 0 to 1. None when nothing was fetched.
     #[must_use]
     pub fn simt_efficiency(&self) -> Option<f64> {

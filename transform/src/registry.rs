@@ -4,7 +4,7 @@ use std::fmt;
 
 use parameters::{Named, Parameter, Settings, Spec, Values};
 
-use crate::context::Context;
+use crate::context::{Context, ONLY_DIVERGENT, THRESHOLD};
 use crate::cost::{CostModel, X86_64};
 use crate::llvm::{Function, Module, WellFormed};
 use crate::trips::Trips;
@@ -43,24 +43,6 @@ impl Named for Pass {
         self.parameters
     }
 }
-
-/// The least profit of a pass.
-pub(crate) const THRESHOLD: Parameter = Parameter {
-    name: "threshold",
-    values: Values::Number(-1_000_000_000, 1_000_000_000),
-    default: 1,
-    help: "the least profit for which code is changed: fetches that a warp saves where its lanes part, less those \
-         added",
-};
-
-/// Whether branches are left at which lanes stay together.
-pub(crate) const ONLY_DIVERGENT: Parameter = Parameter {
-    name: "only-divergent",
-    values: Values::YesNo,
-    default: 1,
-    help: "whether branches are left alone that the divergence analysis of the module proves uniform; if it knows no \
-           thread number there, no branch is",
-};
 
 /// Of the pass `meld`.
 const MELD: &[Parameter] = &[
