@@ -1,6 +1,7 @@
 //! A turn as a ring of segments, and what threads made of it.
 
 use heuristics::{SegmentId, SegmentTable};
+use rustc_hash::FxHashMap;
 use trace_format::Pc;
 
 /// The most segments of a turn.
