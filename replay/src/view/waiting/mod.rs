@@ -126,7 +126,7 @@ mod tests {
     use std::sync::atomic::Ordering;
 
     use trace_format::{
-        Block, Event, Finish, Instruction, Kind, Meta, Seq, SpEffect, ThreadExit, ThreadId, Trace, TraceWriter,
+        Block, Event, Finish, Instruction, Kind, Meta, Pc, Seq, SpEffect, ThreadExit, ThreadId, Trace, TraceWriter,
     };
 
     use super::*;
