@@ -1,5 +1,6 @@
 //! Columns of a result, as in CSV, JSON and docs/metrics.md, and those that every replay has.
 
+use crate::outcome::MOST_LANES_LISTED;
 use crate::{Optimum, Outcome, Value};
 
 /// The setting of a result, besides the heuristic.
@@ -154,7 +155,17 @@ pub(crate) static BOUNDS: &[Column] = &[
         |o| o.place().into(),
     ),
     counted("active_histogram", "Warp instructions with 1, 2 … W active lanes.", |o| o.counts.active[..].into()),
-    of("lane_instructions", "Thread instructions of each lane, in lane order.", |o| o.lane_instructions[..].into()),
+    of(
+        "lane_instructions",
+        "Thread instructions of each lane, in lane order; none where there are more than 4,096 lanes \
+         (replay --lanes-out writes those).",
+        |o| (o.lane_instructions.len() <= MOST_LANES_LISTED).then_some(&o.lane_instructions[..]).into(),
+    ),
+    of(
+        "lane_histogram",
+        "Lanes with 0 thread instructions, with 1, with 2 or 3, with 4 to 7 and so on, in powers of two.",
+        |o| o.lane_histogram()[..].into(),
+    ),
     counted(
         "forced",
         "Waits for locks or barriers that were cut short because what they waited for was not replayed.",

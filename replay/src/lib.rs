@@ -35,7 +35,7 @@ pub use lanes::kept::{KEEP_BYTES, Kept, PACKED_BYTES};
 pub use lanes::lanes_source::LaneSource;
 pub use lanes::stream::{Batch, Code, Control, Entry, EpisodeId, LaneOrigin, LaneStream, LockId, Rows};
 pub use linearized::linearized_fetches;
-pub use outcome::Outcome;
+pub use outcome::{MOST_LANES_LISTED, Outcome};
 pub use registry::{write_csv, write_csv_of};
 pub use replay::{Contended, Prepared, ReplayOptions, ScheduleFile, replay};
 pub use survey::Survey;
