@@ -383,7 +383,17 @@ mod tests {
     #[test]
     fn an_unknown_pass_is_refused_with_the_names_that_there_are() {
         let error = Pipeline::parse("fcs,fusion").map(|p| p.names()).unwrap_err().to_string();
-        assert!(error.contains("\"fusion\"") && error.contains("none, layout, fcs"), "{error}");
+        let names = REGISTRY.iter().map(|pass| pass.name).collect::<Vec<_>>().join(", ");
+        assert!(error.contains("\"fusion\"") && error.contains(&names), "{error}");
+    }
+
+    #[test]
+    fn the_readme_names_every_pass_that_changes_code() {
+        let readme = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md");
+        let text = std::fs::read_to_string(readme).unwrap();
+        for pass in REGISTRY.iter().filter(|pass| pass.name != "none") {
+            assert!(text.contains(&format!("`{}`", pass.name)), "README.md does not name the pass {}", pass.name);
+        }
     }
 
     #[test]
