@@ -152,7 +152,7 @@ fn warps_are_said_to_be_not_full_only_where_more_lanes_would_fill_them() {
         assert!(!fills || said.contains("3 launches of 4 lanes"), "{said}");
         assert!(said.contains("at most 4 lanes run together, and the machine's warps have 32"), "{said}");
     }
-    // Nor are the bits of a mask that is wider than there are lanes blamed: they are 4 of 16, the rest were never there.
+    // Nor are the bits of a mask that is wider than there are lanes blamed: 4 of 16, the rest were never there.
     let page = succeed("replay", &["--verdict", &traced.path()]);
     assert!(page.contains("16 lanes  ") && !page.contains("mask bits are not set"), "{page}");
 }
