@@ -8,7 +8,7 @@ use std::io::{BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use replay::{Outcome, Setting};
+use replay::{LaneOrigin, Outcome, Setting};
 
 use crate::width;
 
@@ -61,6 +61,50 @@ pub(crate) fn write_rows(path: &Path, setting: &Setting, outcomes: &[Outcome]) -
     let path = out.path();
     replay::write_csv(setting, outcomes, &mut out, &path)?;
     out.finish()
+}
+
+/// The file of `--lanes-out`: a row of CSV for each lane, whatever their number.
+pub(crate) struct LanesOut {
+    out: Output,
+}
+
+impl LanesOut {
+    /// # Errors
+    /// When the file cannot be made.
+    pub(crate) fn create(path: &Path) -> replay::Result<LanesOut> {
+        let mut lanes = LanesOut { out: Output::create(path)? };
+        lanes.row(format_args!("locks,lane,thread,generation,thread_instructions"))?;
+        Ok(lanes)
+    }
+
+    /// Adds the lanes of an outcome under this rule for locks. `origins` says where they come from, in the same order;
+    /// lanes that were regrouped come from no one place.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub(crate) fn add(&mut self, rule: &str, origins: Option<&[LaneOrigin]>, outcome: &Outcome) -> replay::Result<()> {
+        for (lane, instructions) in outcome.lane_instructions.iter().enumerate() {
+            match origins.map(|origins| &origins[lane]) {
+                Some(LaneOrigin { thread, generation, .. }) => {
+                    self.row(format_args!("{rule},{lane},{},{generation},{instructions}", thread.0))?;
+                }
+                None => self.row(format_args!("{rule},{lane},,,{instructions}"))?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the file its name.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub(crate) fn finish(self) -> replay::Result<()> {
+        self.out.finish()
+    }
+
+    fn row(&mut self, row: std::fmt::Arguments) -> replay::Result<()> {
+        writeln!(self.out, "{row}").map_err(|source| replay::Error::Write { path: self.out.path(), source })
+    }
 }
 
 /// Refuses to write more than one result to standard output. Each item is an option, and whether it asks for standard

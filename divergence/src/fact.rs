@@ -279,16 +279,6 @@ impl Fact {
         affine.strides[1..].iter().all(|s| s.is_zero()).then(|| affine.strides[0].as_number())?
     }
 
-    /// The class in warps whose threads differ in dimension 0 only, by one from lane to lane: those of a group whose
-    /// size in that dimension is a multiple of the warp's.
-    #[must_use]
-    pub fn class_in_rows(&self) -> Class {
-        match self.affine() {
-            Some(affine) if affine.strides[0].is_zero() => Class::Uniform,
-            _ => self.class(),
-        }
-    }
-
     /// As text; `name` tells a symbol's name.
     pub(crate) fn text(&self, name: &dyn Fn(Symbol) -> String) -> String {
         const NAMES: [&str; DIMENSIONS] = ["tid", "tid.y", "tid.z"];

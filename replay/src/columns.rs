@@ -1,10 +1,7 @@
 //! Columns of a result, as in CSV, JSON and docs/metrics.md, and those that every replay has.
 
-use std::io::Write;
-use std::path::Path;
-
-use crate::registry::columns;
-use crate::{Error, Optimum, Outcome, Result, Value};
+use crate::outcome::MOST_LANES_LISTED;
+use crate::{Optimum, Outcome, Value};
 
 /// The setting of a result, besides the heuristic.
 #[derive(Clone, Debug, Default)]
@@ -158,7 +155,17 @@ pub(crate) static BOUNDS: &[Column] = &[
         |o| o.place().into(),
     ),
     counted("active_histogram", "Warp instructions with 1, 2 … W active lanes.", |o| o.counts.active[..].into()),
-    of("lane_instructions", "Thread instructions of each lane, in lane order.", |o| o.lane_instructions[..].into()),
+    of(
+        "lane_instructions",
+        "Thread instructions of each lane, in lane order; none where there are more than 4,096 lanes \
+         (replay --lanes-out writes those).",
+        |o| (o.lane_instructions.len() <= MOST_LANES_LISTED).then_some(&o.lane_instructions[..]).into(),
+    ),
+    of(
+        "lane_histogram",
+        "Lanes with 0 thread instructions, with 1, with 2 or 3, with 4 to 7 and so on, in powers of two.",
+        |o| o.lane_histogram()[..].into(),
+    ),
     counted(
         "forced",
         "Waits for locks or barriers that were cut short because what they waited for was not replayed.",
@@ -213,31 +220,4 @@ impl Column {
     pub fn of_setting(&self, setting: &Setting) -> Option<Value> {
         if let From::Setting(value) = self.from { Some(value(setting)) } else { None }
     }
-}
-
-/// The results as CSV: a header with every column, then a row per heuristic. Lists have spaces between their numbers.
-///
-/// # Errors
-/// When `out` cannot be written; `path` is its name in the error.
-pub fn write_csv(setting: &Setting, outcomes: &[Outcome], out: impl Write, path: &Path) -> Result<()> {
-    write_csv_of(outcomes.iter().map(|outcome| (setting, outcome)), out, path)
-}
-
-/// The same of outcomes that have settings of their own.
-///
-/// # Errors
-/// As [`write_csv`].
-pub fn write_csv_of<'a>(
-    outcomes: impl IntoIterator<Item = (&'a Setting, &'a Outcome)>,
-    out: impl Write,
-    path: &Path,
-) -> Result<()> {
-    let failed = |source: std::io::Error| Error::Write { path: path.to_owned(), source };
-    let mut writer = csv::Writer::from_writer(out);
-    writer.write_record(columns().map(|c| c.name)).map_err(|e| failed(e.into()))?;
-    for (setting, outcome) in outcomes {
-        let row = columns().map(|c| c.value(setting, outcome).to_string());
-        writer.write_record(row).map_err(|e| failed(e.into()))?;
-    }
-    writer.flush().map_err(failed)
 }

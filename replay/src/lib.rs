@@ -26,7 +26,7 @@ mod warps;
 
 pub use accesses::{MemoryOperands, memory_operands};
 pub use bounds::Optimum;
-pub use columns::{Column, Setting, write_csv, write_csv_of};
+pub use columns::{Column, Setting};
 pub use engine::{Deadlock, LockWait, SyncEvent};
 pub use error::{Error, Result};
 pub use grouping::{Grouping, SortKey};
@@ -35,7 +35,8 @@ pub use lanes::kept::{KEEP_BYTES, Kept, PACKED_BYTES};
 pub use lanes::lanes_source::LaneSource;
 pub use lanes::stream::{Batch, Code, Control, Entry, EpisodeId, LaneOrigin, LaneStream, LockId, Rows};
 pub use linearized::linearized_fetches;
-pub use outcome::Outcome;
+pub use outcome::{MOST_LANES_LISTED, Outcome};
+pub use registry::{write_csv, write_csv_of};
 pub use replay::{Contended, Prepared, ReplayOptions, ScheduleFile, replay};
 pub use survey::Survey;
 pub use value::Value;

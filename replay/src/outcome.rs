@@ -58,7 +58,31 @@ pub(crate) fn rank(outcomes: &mut [Outcome]) {
     }
 }
 
+/// The most lanes of which a result lists each one's length ([`Outcome::lane_histogram`] is there for more).
+pub const MOST_LANES_LISTED: usize = 4096;
+
 impl Outcome {
+    /// Lanes by length: with 0 thread instructions, with 1, with 2 or 3, with 4 to 7 and so on, each as wide as all
+    /// before it together; as far as the longest lane. Lanes of 0, 1, 5 and 6 are 1, 1, 0, 2.
+    #[must_use]
+    pub fn lane_histogram(&self) -> Vec<u64> {
+        let mut lanes = Vec::new();
+        for instructions in &self.lane_instructions {
+            let at = (u64::BITS - instructions.leading_zeros()) as usize;
+            if lanes.len() <= at {
+                lanes.resize(at + 1, 0);
+            }
+            lanes[at] += 1;
+        }
+        lanes
+    }
+
+    /// The model, with a mark where its numbers are not those of the program as it is written (after a deadlock).
+    #[must_use]
+    pub fn label(&self) -> String {
+        if self.deadlock.is_some() { format!("{} *", self.heuristic) } else { self.heuristic.clone() }
+    }
+
     /// Thread instructions / (fetches x warp size): 0 to 1. None when nothing was fetched.
     #[must_use]
     pub fn simt_efficiency(&self) -> Option<f64> {

@@ -1,9 +1,13 @@
 //! The ordered list of what a result contains: the columns of every replay, and the measures with theirs. CSV, JSON,
 //! help, tables and docs/metrics.md are made from it.
 
-use crate::columns::{self, Column};
+use std::io::Write;
+use std::path::Path;
+
+use crate::columns::{self, Column, Setting};
 pub use crate::entry::{Cell, Entry, Switch, Table};
 use crate::metrics;
+use crate::{Error, Outcome, Result};
 
 /// A line of the registry.
 pub enum Line {
@@ -50,6 +54,33 @@ pub fn columns() -> impl Iterator<Item = &'static Column> {
         Line::Counted(columns) => *columns,
         Line::Measured(entry) => entry.columns,
     })
+}
+
+/// The results as CSV: a header with every column, then a row per heuristic. Lists have spaces between their numbers.
+///
+/// # Errors
+/// When `out` cannot be written; `path` is its name in the error.
+pub fn write_csv(setting: &Setting, outcomes: &[Outcome], out: impl Write, path: &Path) -> Result<()> {
+    write_csv_of(outcomes.iter().map(|outcome| (setting, outcome)), out, path)
+}
+
+/// The same of outcomes that have settings of their own.
+///
+/// # Errors
+/// As [`write_csv`].
+pub fn write_csv_of<'a>(
+    outcomes: impl IntoIterator<Item = (&'a Setting, &'a Outcome)>,
+    out: impl Write,
+    path: &Path,
+) -> Result<()> {
+    let failed = |source: std::io::Error| Error::Write { path: path.to_owned(), source };
+    let mut writer = csv::Writer::from_writer(out);
+    writer.write_record(columns().map(|c| c.name)).map_err(|e| failed(e.into()))?;
+    for (setting, outcome) in outcomes {
+        let row = columns().map(|c| c.value(setting, outcome).to_string());
+        writer.write_record(row).map_err(|e| failed(e.into()))?;
+    }
+    writer.flush().map_err(failed)
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ fn golden() -> PathBuf {
 
 fn folders(of: &Path) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = fs::read_dir(of)
-        .unwrap_or_else(|e| panic!("{}: {e}", of.display()))
+        .unwrap_or_else(|e| panic!("{}: {e}: make it, with a folder for each case (docs/add-a-chart.md)", of.display()))
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.is_dir())
         .collect();

@@ -5,15 +5,32 @@ use std::cell::OnceCell;
 use std::rc::Rc;
 
 use flowgraph::{ControlDependence, Dominators, Loops, NodeId, PostDominators, Regions};
-use parameters::Settings;
+use parameters::{Parameter, Settings, Values};
 
 use crate::cost::{Callees, Cost, CostModel};
 use crate::flow::Flow;
 use crate::llvm::{Block, Function, Slot, Value};
-use crate::registry::{ONLY_DIVERGENT, THRESHOLD};
 use crate::spmd::{self, Class, Program};
 use crate::trips::Trips;
 use crate::{Reason, Remark, ssa};
+
+/// The least profit of a pass.
+pub(crate) const THRESHOLD: Parameter = Parameter {
+    name: "threshold",
+    values: Values::Number(-1_000_000_000, 1_000_000_000),
+    default: 1,
+    help: "the least profit for which code is changed: fetches that a warp saves where its lanes part, less those \
+         added",
+};
+
+/// Whether branches are left at which lanes stay together.
+pub(crate) const ONLY_DIVERGENT: Parameter = Parameter {
+    name: "only-divergent",
+    values: Values::YesNo,
+    default: 1,
+    help: "whether branches are left alone that the divergence analysis of the module proves uniform; if it knows no \
+           thread number there, no branch is",
+};
 
 /// A branch whose paths a pass joined, and the block in which all of them come together.
 #[derive(Clone, Copy)]

@@ -4,7 +4,7 @@ use std::fmt;
 
 use parameters::{Named, Parameter, Settings, Spec, Values};
 
-use crate::context::Context;
+use crate::context::{Context, ONLY_DIVERGENT, THRESHOLD};
 use crate::cost::{CostModel, X86_64};
 use crate::llvm::{Function, Module, WellFormed};
 use crate::trips::Trips;
@@ -43,24 +43,6 @@ impl Named for Pass {
         self.parameters
     }
 }
-
-/// The least profit of a pass.
-pub(crate) const THRESHOLD: Parameter = Parameter {
-    name: "threshold",
-    values: Values::Number(-1_000_000_000, 1_000_000_000),
-    default: 1,
-    help: "the least profit for which code is changed: fetches that a warp saves where its lanes part, less those \
-         added",
-};
-
-/// Whether branches are left at which lanes stay together.
-pub(crate) const ONLY_DIVERGENT: Parameter = Parameter {
-    name: "only-divergent",
-    values: Values::YesNo,
-    default: 1,
-    help: "whether branches are left alone that the divergence analysis of the module proves uniform; if it knows no \
-           thread number there, no branch is",
-};
 
 /// Of the pass `meld`.
 const MELD: &[Parameter] = &[
@@ -401,7 +383,17 @@ mod tests {
     #[test]
     fn an_unknown_pass_is_refused_with_the_names_that_there_are() {
         let error = Pipeline::parse("fcs,fusion").map(|p| p.names()).unwrap_err().to_string();
-        assert!(error.contains("\"fusion\"") && error.contains("none, layout, fcs"), "{error}");
+        let names = REGISTRY.iter().map(|pass| pass.name).collect::<Vec<_>>().join(", ");
+        assert!(error.contains("\"fusion\"") && error.contains(&names), "{error}");
+    }
+
+    #[test]
+    fn the_readme_names_every_pass_that_changes_code() {
+        let readme = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md");
+        let text = std::fs::read_to_string(readme).unwrap();
+        for pass in REGISTRY.iter().filter(|pass| pass.name != "none") {
+            assert!(text.contains(&format!("`{}`", pass.name)), "README.md does not name the pass {}", pass.name);
+        }
     }
 
     #[test]

@@ -20,7 +20,7 @@ pub(crate) fn of(outcomes: &[Outcome]) -> String {
         let rank = outcome.rank.map_or_else(String::new, |rank| rank.to_string());
         let efficiency = outcome.simt_efficiency().map_or_else(String::new, percent);
         let divergent = percent(outcome.counts.divergent_fetches as f64 / fetches.max(1) as f64);
-        rows.push([marked(outcome), grouped(fetches), efficiency, divergent, place, rank]);
+        rows.push([outcome.label(), grouped(fetches), efficiency, divergent, place, rank]);
     }
     let bound = |name: &str, fetches: u64, place: &str| {
         [name.to_owned(), grouped(fetches), percent(slots(fetches)), String::new(), place.to_owned(), String::new()]
@@ -89,11 +89,6 @@ pub(crate) fn of(outcomes: &[Outcome]) -> String {
     text
 }
 
-/// The heuristic, with a mark where its numbers are not those of the program as it is written.
-pub(crate) fn marked(outcome: &Outcome) -> String {
-    if outcome.deadlock.is_some() { format!("{} *", outcome.heuristic) } else { outcome.heuristic.clone() }
-}
-
 /// The tables of the measures that were asked for, a row per heuristic; empty where none was.
 pub(crate) fn measured(outcomes: &[Outcome]) -> String {
     let complete = || outcomes.iter().filter(|o| o.is_complete());
@@ -102,7 +97,7 @@ pub(crate) fn measured(outcomes: &[Outcome]) -> String {
         let Some(first) = complete().find(|o| (table.row)(o).is_some()) else { continue };
         let mut rows = vec![["heuristic"].iter().chain(table.header).map(|h| (*h).to_owned()).collect::<Vec<_>>()];
         for (outcome, cells) in complete().filter_map(|o| Some((o, (table.row)(o)?))) {
-            rows.push(std::iter::once(marked(outcome)).chain(cells.iter().map(cell)).collect());
+            rows.push(std::iter::once(outcome.label()).chain(cells.iter().map(cell)).collect());
         }
         let table_text =
             width::of_results().table(&rows, |column| if column == 0 { Align::Left } else { Align::Right });

@@ -330,7 +330,8 @@ impl Page {
                  an empty mask is skipped; linearized: it runs, except loops and calls\n\n";
         text += &format!("what limits it: {}\n", self.limit());
         text += &format!("what to try first: {}\n", self.first());
-        if let Some(simd) = self.simd.last().filter(|simd| simd.skipped < IDLE) {
+        // Of a unit that is wider than there are lanes, most bits cannot be set.
+        if let Some(simd) = self.simd.iter().rfind(|simd| simd.lanes <= self.lanes).filter(|simd| simd.skipped < IDLE) {
             text += &format!("as SIMD of {} lanes most mask bits are not set\n", simd.lanes);
         }
         text

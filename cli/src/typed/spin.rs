@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use attribution::Source;
+use attribution::table::percent;
 use replay::view::{Spin, Summary};
 use trace_format::{Pc, Trace};
 
@@ -75,13 +76,13 @@ pub(crate) fn advice(trace: &Trace, summary: &Summary) -> Option<String> {
         .iter()
         .take(3)
         .map(|seen| {
-            let share = 100.0 * seen.instructions as f64 / summary.kept.max(1) as f64;
-            format!("{} ({share:.1}%)", place(seen.pc))
+            let share = percent(summary.share_of_all(seen.instructions));
+            format!("{} ({share} of the thread instructions recorded)", place(seen.pc))
         })
         .collect();
     let name = place(first.pc);
     Some(format!(
-        "loops that look like waiting are kept: {}; if one does wait, --spin {name} leaves it out",
+        "loops that look like waiting are not left out: {}; if one does wait, --spin {name} leaves it out",
         listed.join(", ")
     ))
 }

@@ -253,7 +253,7 @@ pub(crate) fn table(tried: &[Tried]) -> String {
         let mut row = vec![
             outcome.warp_size.to_string(),
             one.group.clone(),
-            crate::shown::table::marked(outcome),
+            outcome.label(),
             grouped(outcome.warps as u64),
             grouped(outcome.counts.fetches()),
             outcome.simt_efficiency().map_or_else(String::new, percent),

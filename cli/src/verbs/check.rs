@@ -76,7 +76,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let passes = efficiency >= args.min_efficiency;
     let verdict = format!(
         "{}: SIMT efficiency {} of {} warp instructions, {} the least of {}\n",
-        table::marked(outcome),
+        outcome.label(),
         exact_percent(efficiency),
         grouped(outcome.counts.fetches()),
         if passes { "not below" } else { "below" },

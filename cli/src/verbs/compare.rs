@@ -14,7 +14,6 @@ use serde_json::json;
 
 use crate::exit;
 use crate::output::{self, Output, WithColours, is_stdout, print, say};
-use crate::shown::table::marked;
 use crate::typed::models::{self, Models};
 use crate::typed::selection::{self, Selection};
 use crate::width::{self, Wide};
@@ -237,7 +236,7 @@ fn table(before: &Side, after: &Side) -> String {
         let divergent = |o: &Outcome| grouped(o.counts.divergent_instructions);
         let cells = [grouped(a), grouped(b), ratio(a, b), divergent(old), divergent(new)];
         let [a, b, speedup, d, e] = cells;
-        let name = if old.deadlock.is_some() { marked(old) } else { marked(new) };
+        let name = if old.deadlock.is_some() { old.label() } else { new.label() };
         rows.push([name, a, b, speedup, d, e, efficiency(old), efficiency(new)]);
     }
     let bound = |name: &str, of: fn(&Outcome) -> u64| {

@@ -13,7 +13,7 @@ use replay::{Outcome, Prepared, ReplayOptions, ScheduleFile, Setting};
 use trace_format::Trace;
 
 use crate::exit;
-use crate::output::{self, Output, WithColours, is_stdout, print, progress, say, show};
+use crate::output::{self, LanesOut, Output, WithColours, is_stdout, print, progress, say, show};
 use crate::shown::dependences;
 use crate::shown::regions;
 use crate::shown::rows::{Rows, Wanted};
@@ -45,7 +45,7 @@ pub(crate) struct Args {
     trace: PathBuf,
 
     /// More traces of the same command: shows how far their figures lie apart (see `trace --repeat`)
-    #[arg(value_name = "TRACE", conflicts_with_all = ["rows", "annotate", "csv", "schedule", "predict", "reorder", "buffer"])]
+    #[arg(value_name = "TRACE", conflicts_with_all = ["rows", "annotate", "csv", "schedule", "predict", "reorder", "buffer", "lanes_out"])]
     others: Vec<PathBuf>,
 
     /// Reconvergence heuristics: a name, or name:parameter=value, several with commas, or all (see `lockstep
@@ -120,6 +120,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     schedule: Option<PathBuf>,
 
+    /// Write the thread instructions of each lane to FILE, as CSV (- for standard output, instead of the table): all
+    /// lanes, where rows list at most 4,096 and count those of more by length
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["loops", "dependences", "verdict"])]
+    lanes_out: Option<PathBuf>,
+
     #[command(flatten)]
     measures: Measures,
 
@@ -188,6 +193,7 @@ impl Args {
             ("--memory-by", self.memory_by.is_some()),
             ("--annotate", self.annotate.is_some()),
             ("--schedule", self.schedule.is_some()),
+            ("--lanes-out", self.lanes_out.is_some()),
             ("--predict", !self.predict.is_empty()),
         ];
         match asked.iter().find(|(_, is)| *is) {
@@ -243,7 +249,7 @@ impl Args {
         if models.is_empty() && !self.predict.is_empty() {
             models = vec![Spec::parse(predict::MODEL).expect("a model's name")];
         }
-        let tables = !is_stdout(&self.csv) && !is_stdout(&self.schedule);
+        let tables = ![&self.csv, &self.schedule, &self.lanes_out].into_iter().any(is_stdout);
         let printed = if self.json { Some(Form::Json) } else { tables.then_some(Form::Tables) };
         Ok(Request {
             trace: &self.trace,
@@ -304,8 +310,9 @@ struct Replayed {
 }
 
 fn run_here(args: &Args) -> anyhow::Result<ExitCode> {
-    let files = [("--csv -", is_stdout(&args.csv)), ("--schedule -", is_stdout(&args.schedule))];
-    output::only_one(&[("--json", args.json), files[0], files[1]])?;
+    let lanes_out = ("--lanes-out -", is_stdout(&args.lanes_out));
+    let files = [("--csv -", is_stdout(&args.csv)), ("--schedule -", is_stdout(&args.schedule)), lanes_out];
+    output::only_one(&[("--json", args.json), files[0], files[1], files[2]])?;
     if !args.others.is_empty() {
         let traces: Vec<&PathBuf> = std::iter::once(&args.trace).chain(&args.others).collect();
         let subject = Subject::of(args.machine, models::all_of(&args.heuristic));
@@ -366,6 +373,7 @@ fn run_here(args: &Args) -> anyhow::Result<ExitCode> {
         sweep.run(&trace)?;
         return Ok(ExitCode::SUCCESS);
     }
+    let mut lanes_out = args.lanes_out.as_deref().map(LanesOut::create).transpose()?;
     let mut all = Vec::new();
     for rule in request.selection.locks.rules() {
         let view = request.selection.view_with(&trace, *rule)?;
@@ -375,6 +383,9 @@ fn run_here(args: &Args) -> anyhow::Result<ExitCode> {
             spin::advice(&trace, view.summary()).into_iter().for_each(|advice| say!("{advice}"));
         }
         let Found { mut outcomes, range, verdict, beside } = request.replay((&trace, &view), *rule, &mut source)?;
+        if let (Some(out), Some(outcome)) = (&mut lanes_out, outcomes.first()) {
+            out.add(&rule.to_string(), request.reorder.is_none().then(|| view.lanes()), outcome)?;
+        }
         locks::locate(&mut outcomes, &view, &mut source);
         outcomes.iter_mut().for_each(|o| o.locks = Some(rule.to_string()));
         let rows = outcomes.iter().map(|o| request.rows.of(o, (&trace, &view), &mut source)).collect();
@@ -386,6 +397,7 @@ fn run_here(args: &Args) -> anyhow::Result<ExitCode> {
         all.push(Replayed { rule: *rule, taken, shares, setting, outcomes, range, verdict, beside, rows });
     }
     source.notes().iter().for_each(|note| say!("lockstep: {note}"));
+    lanes_out.map(LanesOut::finish).transpose()?;
     request.show(&all)?;
     // A machine has a figure even so: no heuristic was asked for.
     let none_ran = all.iter().all(|r| r.range.is_none() && r.outcomes.iter().all(|o| o.deadlock().is_some()));

@@ -121,11 +121,16 @@ fn fetches_of_long(lanes: &[Vec<Stand>]) -> u64 {
     }
 }
 
-/// The `expect:` lines of a program: what, and how much.
+/// The `expect:` lines of a program: what, and how much. The region is always the kernel.
 fn expectations(source: &Path) -> Vec<(String, u64)> {
     let text = std::fs::read_to_string(source).unwrap();
-    let lines = text.lines().filter_map(|l| l.split_once("expect: ")?.1.split_once(' '));
-    lines.filter_map(|(what, number)| Some((what.to_owned(), number.trim().parse().ok()?))).collect()
+    let lines = text.lines().filter_map(|line| Some(line.split_once("expect:")?.1.trim()));
+    let parsed = |line: &str| {
+        let (what, number) = line.split_once(' ')?;
+        Some((what.to_owned(), number.trim().parse().ok()?))
+    };
+    let numbers = lines.filter(|line| *line != "region kernel");
+    numbers.map(|line| parsed(line).unwrap_or_else(|| panic!("{}: expect: {line}", source.display()))).collect()
 }
 
 fn sources() -> Vec<PathBuf> {
@@ -186,7 +191,8 @@ fn fetches_are_those_that_the_rules_imply() {
         }
         programs += 1;
     }
-    assert_eq!((programs, stated), (21, 7 * 5 + 3 * 2));
+    // As many as there were when this was written: none is passed over.
+    assert!(programs >= 21 && stated >= 7 * 5 + 3 * 2, "{programs} programs state {stated} numbers of fetches");
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! Results are the same in every form, whatever the number of workers, and from text and gzipped traces alike.
 
 use std::fs;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::support::{root, run, succeed};
+use crate::support::{build, root, run, succeed};
 use serde_json::Value;
 
 fn vector(case: u32) -> String {
@@ -115,6 +116,69 @@ fn a_reader_that_stops_early_is_no_error() {
     drop(dump.stdout.take());
     let output = dump.wait_with_output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}
+
+/// A program whose loop turns so often, recorded; turn i of it runs a second loop i % 50 times.
+fn turns(folder: &Path, count: usize) -> String {
+    let text = "#include <stdlib.h>\nint main(int argc, char **argv) {\n    volatile long sum = 0;\n    \
+                long i = 0, n = atol(argv[argc - 1]);\n    do {\n        \
+                for (long j = 0; j < i % 50; j++) sum += j;\n    } while (++i < n);\n    return 0;\n}\n";
+    let (source, program) = (folder.join("turns.c"), folder.join("turns"));
+    fs::write(&source, text).unwrap();
+    build(&source, &program, &["-O1", "-g"]);
+    let trace = folder.join(format!("{count}.bin")).to_str().unwrap().to_owned();
+    succeed("trace", &["-o", &trace, program.to_str().unwrap(), &count.to_string()]);
+    trace
+}
+
+#[test]
+fn results_list_4096_lanes_and_count_more_by_length_and_a_file_has_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("lanes.csv").to_str().unwrap().to_owned();
+    for count in [4096, 4097] {
+        let trace = turns(folder.path(), count);
+        let lanes = ["--loop", "turns.c:7", "-W", "32", &trace];
+        let json = succeed("replay", &[&["--json", "--lanes-out", &file, "-H", "minpc,ipdom"], &lanes[..]].concat());
+        let results = serde_json::from_str::<Value>(&json).unwrap()["results"].take();
+        let text = fs::read_to_string(&file).unwrap();
+        let mut rows = text.lines();
+        assert_eq!(rows.next(), Some("locks,lane,thread,generation,thread_instructions"));
+        let rows: Vec<Vec<&str>> = rows.map(|row| row.split(',').collect()).collect();
+        assert_eq!(rows.len(), count);
+        for (lane, row) in rows.iter().enumerate() {
+            assert_eq!(row[..4], ["serialize", &lane.to_string(), "0", "0"]);
+        }
+        let lengths: Vec<u64> = rows.iter().map(|row| row[4].parse().unwrap()).collect();
+        // A lane's length grows by the same with each turn of the inner loop.
+        assert!((0..50).all(|i| lengths[i + 50] == lengths[i] && (i == 0 || lengths[i] > lengths[i - 1])));
+        let mut by_length = vec![0u64; 65];
+        lengths.iter().for_each(|n| by_length[(0..64).find(|bits| n >> bits == 0).unwrap_or(64)] += 1);
+        by_length.truncate(1 + by_length.iter().rposition(|lanes| *lanes > 0).unwrap());
+        for result in results.as_array().unwrap() {
+            assert_eq!(result["thread_instructions"], lengths.iter().sum::<u64>());
+            assert_eq!(result["lane_histogram"], serde_json::json!(by_length));
+            let listed = if count > 4096 { Value::Null } else { serde_json::json!(lengths) };
+            assert_eq!(result["lane_instructions"], listed);
+        }
+        // What is written beside the table, to standard output, and under two rules for locks.
+        assert_eq!(succeed("replay", &[&["--lanes-out", "-"], &lanes[..]].concat()), text);
+        succeed("replay", &[&["--lanes-out", &file, "--locks", "serialize,ignore"], &lanes[..]].concat());
+        assert_eq!(fs::read_to_string(&file).unwrap().lines().count(), 1 + 2 * count);
+    }
+    let both = run("replay", &["--lanes-out", "-", "--json", &vector(1)]);
+    assert_eq!(both.status.code(), Some(2));
+}
+
+#[test]
+fn a_page_of_many_lanes_is_no_larger_than_one_of_few() {
+    let folder = tempfile::tempdir().unwrap();
+    let size = |count: usize| {
+        let (trace, page) = (turns(folder.path(), count), folder.path().join(format!("{count}.html")));
+        succeed("lockstep", &["report", &trace, "--loop", "turns.c:7", "-W", "32", "-o", page.to_str().unwrap()]);
+        fs::metadata(page).unwrap().len()
+    };
+    let (few, many) = (size(400), size(12_000));
+    assert!(many < few + few / 2, "{few} {many}");
 }
 
 #[test]

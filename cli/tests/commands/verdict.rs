@@ -139,6 +139,25 @@ int main(void) {
 }
 
 #[test]
+fn warps_are_said_to_be_not_full_only_where_more_lanes_would_fill_them() {
+    let traced = Traced::new("cli/tests/programs/generations.c", &[], &[]);
+    // Three launches of four lanes: their warps have as many seats as there are lanes in all, unless told.
+    for (width, fills) in
+        [(None, false), (Some("12"), false), (Some("4"), false), (Some("3"), false), (Some("8"), true)]
+    {
+        let arguments: Vec<&str> = width.map_or_else(Vec::new, |width| vec!["-W", width]);
+        let verdict = traced.verdict(&arguments);
+        let said = verdict.to_string();
+        assert_eq!(said.contains("do not fill warps"), fills, "{width:?}: {said}");
+        assert!(!fills || said.contains("3 launches of 4 lanes"), "{said}");
+        assert!(said.contains("at most 4 lanes run together, and the machine's warps have 32"), "{said}");
+    }
+    // Nor are the bits of a mask that is wider than there are lanes blamed: 4 of 16, the rest were never there.
+    let page = succeed("replay", &["--verdict", &traced.path()]);
+    assert!(page.contains("16 lanes  ") && !page.contains("mask bits are not set"), "{page}");
+}
+
+#[test]
 fn one_lane_alone_is_no_verdict() {
     let traced = Traced::new("cli/tests/programs/light_threads.c", &[], &[]);
     let verdict = traced.verdict(&["--region", "main"]);

@@ -18,7 +18,7 @@ pub struct LeftOut {
 pub struct LoopSeen {
     /// Where its turns begin.
     pub pc: Pc,
-    /// About how many instructions its turns have.
+    /// How many instructions its turns have, in all of the trace.
     pub instructions: u64,
     /// Whether it looks like waiting, which is not sure; else what it carries from turn to turn is used later.
     pub looks_like_waiting: bool,
@@ -141,11 +141,18 @@ impl Summary {
         all.into_iter().filter(|(_, n)| *n > 0).collect()
     }
 
-    /// The loops that look like waiting and are kept, as that is not sure, those with the most instructions first. None
-    /// where together they are a thousandth of what is kept or less: that is nothing to speak of.
+    /// The share of the trace's instructions that so many are: 0 to 1.
+    #[must_use]
+    pub fn share_of_all(&self, instructions: u64) -> f64 {
+        instructions as f64 / self.instructions.max(1) as f64
+    }
+
+    /// The loops that look like waiting and are not left out, as that is not sure, those with the most instructions
+    /// first. None where together they are a thousandth of the trace or less: that is nothing to speak of. Loops are
+    /// found in all of the trace, outside of the region too.
     pub fn waiting_loops_kept(&self) -> impl Iterator<Item = &LoopSeen> {
         let looks = || self.loops.iter().filter(|seen| seen.looks_like_waiting);
-        let matters = looks().map(|seen| seen.instructions).sum::<u64>() > self.kept / 1000;
+        let matters = looks().map(|seen| seen.instructions).sum::<u64>() > self.instructions / 1000;
         looks().filter(move |_| matters)
     }
 }
@@ -176,13 +183,14 @@ impl fmt::Display for Summary {
             write!(f, "thread{s} {} ({})", ranges(&left.threads), left.reason)?;
         }
         let looks: Vec<&LoopSeen> = self.waiting_loops_kept().collect();
-        let instructions: u64 = looks.iter().map(|seen| seen.instructions).sum();
+        let waiting: u64 = looks.iter().map(|seen| seen.instructions).sum();
         if !looks.is_empty() {
-            let share = 100.0 * instructions.min(*kept) as f64 / *kept as f64;
+            let share = 100.0 * self.share_of_all(waiting);
             let places: Vec<String> = looks.iter().take(3).map(|seen| seen.pc.to_string()).collect();
             write!(
                 f,
-                "; {share:.1}% looks like spin-waiting but is kept, since that is not certain: at {}",
+                "; {share:.1}% of the thread instructions recorded look like spin-waiting but are not left out, since \
+                 that is not certain: at {}",
                 places.join(", ")
             )?;
         }

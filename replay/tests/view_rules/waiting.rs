@@ -138,8 +138,32 @@ fn what_looks_like_waiting_is_told_and_left_out_on_request() {
     let view = looped(&bounded, 100, &forgets, Spin::Auto);
     assert_eq!(view.summary().spin, 0);
     let line = view.summary().to_string();
-    assert!(line.contains("looks like spin-waiting but is kept, since that is not certain: at 0x100"), "{line}");
+    let told = "97.6% of the thread instructions recorded look like spin-waiting but are not left out, since that is not \
+                certain: at 0x100";
+    assert!(line.contains(told), "{line}");
     assert_eq!(looped(&bounded, 100, &forgets, Spin::At(vec![Pc(MAIN)])).summary().spin, 5 * 99);
+}
+
+#[test]
+fn what_looks_like_waiting_is_a_share_of_what_was_recorded() {
+    // The same loop in a library, of which nothing is replayed; beside it a hundredth as much in the program.
+    let mut made = Recording::new();
+    let test = piece(LIBRARY, &[LOAD, COMPARE, &[0x75, 0x70]]);
+    let count = piece(LIBRARY + 0x0b, &[&[0xff, 0xc9], &[0x75, 0xf1]]);
+    let forgets = piece(MAIN, &[&[0x31, 0xc9], NOP]);
+    made.start(0);
+    for _ in 0..100 {
+        made.run_code(0, &test.instructions, &test.code);
+        made.run_code(0, &count.instructions, &count.code);
+    }
+    made.run_code(0, &forgets.instructions, &forgets.code);
+    made.end(0);
+    let view = made.view(&options("all", "main", "serialize")).unwrap();
+    let summary = view.summary();
+    let seen: u64 = summary.waiting_loops_kept().map(|seen| seen.instructions).sum();
+    assert!(summary.kept * 100 < seen && seen <= summary.instructions, "{summary:?}");
+    let line = summary.to_string();
+    assert!(line.contains("; 97.6% of the thread instructions recorded look like spin-waiting"), "{line}");
 }
 
 /// A thread runs these pieces, a block each.

@@ -15,7 +15,7 @@ mod width;
 pub use chart::Chart;
 
 /// Every kind of chart; the first is the one drawn when none is named.
-pub static CHARTS: [&dyn Chart; 7] = [
+pub static CHARTS: &[&dyn Chart] = &[
     &efficiency::Efficiency,
     &fetches::Fetches,
     &divergent::Divergent,

@@ -26,11 +26,11 @@ fn each_fault_inside_a_chunk_is_told() {
             stream(0, 0, 1, 0),
             columns(&[ESC], (0, &[]), (0, &[]), &[0, 0, 7, 0, 0, 0]),
         ),
-        ("event code 16 is unknown to this version", stream(0, 0, 1, 0), columns(&[ESC], (0, &[]), (0, &[]), &[16])),
+        ("event code 100 is unknown to this version", stream(0, 0, 1, 0), columns(&[ESC], (0, &[]), (0, &[]), &[100])),
         (
-            "function code 40 is unknown to this version",
+            "function code 100 is unknown to this version",
             stream(0, 0, 1, 0),
-            columns(&[ESC], (0, &[]), (0, &[]), &[4, 40]),
+            columns(&[ESC], (0, &[]), (0, &[]), &[4, 100]),
         ),
         ("an event names module 0, but there are 0", stream(0, 0, 1, 0), columns(&[ESC], (0, &[]), (0, &[]), &[10, 0])),
         (

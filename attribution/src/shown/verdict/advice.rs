@@ -20,7 +20,7 @@
 //! | share out | one lane at a time runs what is behind the branch |
 //! | sort by callee | lanes call different functions |
 //! | even out phases | lanes wait at a barrier for others |
-//! | fill warps | warps have seats without lanes |
+//! | fill warps | warps have seats without lanes, and another number of lanes would fill them |
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ use replay::view::{LoopRan, View};
 use trace_format::Pc;
 
 use super::balance::{self, Balance, Schedule};
-use super::{Evidence, Items};
+use super::{Evidence, Items, filling};
 use crate::lost::{ByCause, main_causes};
 use crate::{Source, Subject};
 
@@ -228,13 +228,7 @@ impl Advisor<'_> {
                 "lanes wait at a barrier for lanes with more work before it: spread the work between barriers evenly"
                     .to_owned(),
             ),
-            Cause::EmptySeat => {
-                let (lanes, seats) = (self.outcome.lanes, self.outcome.warp_size);
-                accounted(
-                    Kind::FillWarps,
-                    format!("{lanes} lanes do not fill warps of {seats}: run the program with a multiple of {seats}"),
-                )
-            }
+            Cause::EmptySeat => accounted(Kind::FillWarps, filling::advice(self.view, self.outcome.warp_size)?),
             Cause::Schedule => None,
         }
     }
@@ -276,6 +270,10 @@ impl Advisor<'_> {
                     None => self.without(line.place.slots),
                 },
             ),
+            // Lanes of one warp that are as long as each other need no evening, whatever other warps have.
+            false if balance::of_lanes(self.view, self.outcome).is_some_and(|(balance, _)| balance >= 1.0) => {
+                return None;
+            }
             false => {
                 let lanes = &self.outcome.lane_instructions;
                 let (least, most) = (lanes.iter().min().unwrap_or(&0), lanes.iter().max().unwrap_or(&0));

@@ -8,6 +8,7 @@
 pub mod advice;
 pub mod balance;
 pub mod coverage;
+mod filling;
 
 use heuristics::Program;
 use replay::Outcome;
@@ -391,11 +392,12 @@ fn warnings(
             _ => {}
         }
     }
-    if figure.machine.is_some() && view.summary().cut.is_none() && (2..figure.lanes).contains(&outcome.lanes) {
+    let together = filling::largest_launch(view);
+    if figure.machine.is_some() && view.summary().cut.is_none() && (2..figure.lanes).contains(&together) {
         all.push(format!(
-            "the warp has {} lanes, and the machine's warps have {}: more lanes share less. Run the program with {} \
-             threads if it can.",
-            outcome.lanes, figure.lanes, figure.lanes
+            "at most {together} lanes run together, and the machine's warps have {}: more lanes share less. Run the \
+             program with {} threads if it can.",
+            figure.lanes, figure.lanes
         ));
     }
     all

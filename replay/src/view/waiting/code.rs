@@ -13,10 +13,10 @@ use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpKind, Register};
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::{BlockId, Kind, ModuleRole, Pc, Trace};
 
-use super::Turn;
 use super::judged::{self, Judged};
 use super::reaching::{self, Leading};
 use super::registers::{self, Registers, Touch};
+use super::rings::Turn;
 
 /// How far apart the code of a function lies at most, as far as its slots go.
 const NEAR: u64 = 4096;

@@ -9,8 +9,8 @@ use trace_format::{BlockId, SpEffect};
 use super::code::{Code, bit};
 use super::judged::{Going, Judged, Met};
 use super::registers::Registers;
+use super::rings::{MOST_SEGMENTS, Turn, Turns, canonical, leads_to};
 use super::watched::{EVERYTHING, Watched, follow};
-use super::{MOST_SEGMENTS, Turn, Turns, canonical, leads_to};
 
 /// Turns that are told apart in one thread; further ones are taken for work.
 const MOST_TURNS: usize = 1 << 14;

@@ -7,8 +7,9 @@ use rustc_hash::FxHashMap;
 use trace_format::BlockId;
 
 use super::code::Code;
+use super::living;
+use super::rings::{Found, Turn, heads};
 use super::turn::{self, Deeds};
-use super::{Found, Turn, heads, living};
 
 /// Beginnings of a turn that are tried: one that waits has few, and a long way through a search has hundreds.
 const MOST_HEADS: usize = 8;
