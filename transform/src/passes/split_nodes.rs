@@ -61,10 +61,7 @@ pub(crate) fn run(module: &mut Module, _settings: &Settings) -> Vec<Remark> {
             let all = || function.blocks().into_iter().flat_map(Block::instructions);
             all().find(|i| !i.can_be_copied() && !i.is_terminator()).map(|i| (i, Reason::NoMerge))
         };
-        let convergent = || {
-            let found = function.blocks().into_iter().find_map(prepare::convergent);
-            found.map(|call| (call, Reason::Convergent))
-        };
+        let convergent = || prepare::convergent_in(function);
         if let Some((at, reason)) = prepare::obstacle(function).or_else(convergent).or_else(uncopied) {
             remarks.push(remark(NAME, function.name(), vec![at.place()], reason));
             continue;

@@ -23,7 +23,8 @@
 //!    that must not stand beside it.
 //!
 //! # Limitation
-//! LLVM's pass works on regions with one entry and one exit, and leaves everything else unchanged. A remark names each
+//! Functions with calls that must not depend on more branches than before (`convergent`) are left, as `split-nodes`
+//! leaves them. LLVM's pass works on regions with one entry and one exit, and leaves everything else unchanged. A remark names each
 //! function that is not structured afterwards.
 //!
 //! Source: LLVM 19, `llvm/lib/Transforms/Scalar/StructurizeCFG.cpp`.
@@ -48,7 +49,7 @@ pub(crate) fn run(module: &mut Module, _settings: &Settings) -> Vec<Remark> {
         if switches.is_empty() && is_structured(&Flow::of(function)) {
             continue;
         }
-        if let Some((at, reason)) = prepare::obstacle(function) {
+        if let Some((at, reason)) = prepare::obstacle(function).or_else(|| prepare::convergent_in(function)) {
             remarks.push(remark(NAME, function.name(), vec![at.place()], reason));
             continue;
         }

@@ -43,6 +43,10 @@
 //! The fused call is marked `noduplicate`, or jump threading in a later optimiser run would undo the fusion.
 //!
 //! # Limitation
+//! Calls that must not depend on more branches than before (`convergent`: barriers of GPUs, and what holds them) stay
+//! apart, as do calls on whose paths such a call stands: the guard would be one more branch around it, and a fused one
+//! would be made by other lanes together.
+//!
 //! Which branches diverge is not analysed: lanes that stay together pay for the jumps and the guard. Unchanged are:
 //! calls in a loop that does not contain the branch, calls that may unwind into a handler (`invoke`), tail calls that
 //! must be jumps, inline assembly, and intrinsics that do not become library calls. Unchanged is also a call in one arm

@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::reach::Reach;
 use super::sites::Site;
 use crate::alike;
-use crate::context::Context;
+use crate::context::{Context, Convergent};
 use crate::cost::CostModel;
 use crate::flow::Flow;
 use crate::llvm::{Block, Instruction, Opcode, Value};
@@ -47,6 +47,7 @@ pub(super) struct Round<'m> {
     nodes: Vec<NodeId>,
     /// Why a site cannot be fused with any other, if so.
     obstacles: Vec<Option<Reason>>,
+    convergent: Convergent,
     pairs: Vec<Pair>,
     /// How much work it was, in pairs of sites that were looked at.
     looks: usize,
@@ -98,7 +99,9 @@ pub(super) fn of<'m>(context: &mut Context<'m>, sites: Vec<Site<'m>>, wanted: Wa
     let nodes = sites.iter().map(|site| flow.node(site.block)).collect();
     let obstacles = sites.iter().map(|site| site.obstacle()).collect();
     let costs = context.costs();
-    let mut round = Round { flow, dominators, loops, costs, sites, nodes, obstacles, pairs: Vec::new(), looks };
+    let convergent = Convergent::of(context);
+    let pairs = Vec::new();
+    let mut round = Round { flow, dominators, loops, costs, sites, nodes, obstacles, convergent, pairs, looks };
     for callee in callees {
         let numbers = &by_callee[&callee];
         if numbers.len() > 1 {
@@ -213,7 +216,9 @@ impl<'m> Round<'m> {
             return Err(Reason::IrreducibleLoop);
         }
         let [one, other] = pair.sites.map(|site| self.obstacles[site as usize].clone());
-        one.or(other).map_or(Ok(()), Err)
+        one.or(other).map_or(Ok(()), Err)?;
+        // The fused call's guard would be one more branch around it.
+        if self.convergent.is_parted_at(pair.branch) { Err(Reason::Convergent) } else { Ok(()) }
     }
 
     /// How many instructions the fusion adds on each path, about: a jump on each side, the guard, a phi for each

@@ -47,7 +47,7 @@
 //! # Limitation
 //! Functions with exceptions, jumps to addresses of blocks, `setjmp` or calls that must be jumps are left unchanged,
 //! with a remark. So are regions with calls that must not depend on more branches than before (`convergent`: barriers
-//! of GPUs), and what lies around them. A switch costs a comparison for each target. The optimiser would turn the
+//! of GPUs), what lies around them, and functions in which a switch decides about one. A switch costs a comparison for each target. The optimiser would turn the
 //! result back into something close to the original. So the pass has to run last, and `lockstep cc` then makes code
 //! generation keep the branches.
 //!
@@ -68,7 +68,7 @@ use rustc_hash::FxHashMap;
 
 use self::plan::Plan;
 use self::surgery::{Part, Region};
-use crate::context::Context;
+use crate::context::{Context, Convergent};
 use crate::flow::Flow;
 use crate::llvm::{Block, Function, Instruction, Opcode};
 use crate::remark::{Added, Linearized, Reason};
@@ -129,6 +129,12 @@ fn linearize<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
         if !structured {
             context.remark("control flow".to_owned(), vec![at.place()], reason, None);
         }
+        return;
+    }
+    let convergent = Convergent::of(context);
+    let flow = context.flow();
+    if let Some(at) = switches.iter().find(|&&block| !structured && convergent.is_parted_at(flow.node(block))) {
+        context.remark("control flow".to_owned(), vec![at.terminator().place()], Reason::Convergent, None);
         return;
     }
     let before = counts(*function);
