@@ -209,14 +209,14 @@ pub static REGISTRY: &[Pass] = &[
         name: "split-nodes",
         summary: "makes unstructured control flow structured by copies of code, the baseline of linearize; it has to run last",
         source: "Zhang, D'Hollander, TSE 2004",
-        parameters: &[],
+        parameters: &[passes::linearize::GROWTH],
         run: Run::Module(passes::split_nodes::run),
     },
     Pass {
         name: "structurizecfg",
         summary: "makes unstructured control flow structured by LLVM's own pass of this name; it has to run last",
         source: "LLVM 19",
-        parameters: &[],
+        parameters: &[passes::linearize::GROWTH],
         run: Run::Module(passes::structurizecfg::run),
     },
 ];

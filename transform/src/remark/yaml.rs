@@ -132,6 +132,7 @@ mod tests {
             Reason::ArmsWithoutProfit(aligned),
             Reason::LoopsApart { costs: Some(3) },
             Reason::LoopsApart { costs: None },
+            Reason::GrowsTooMuch { added: 300, most: 200 },
             Reason::GoneOver { left: 2 },
             Reason::Melded(melding),
             Reason::MeldTooLarge,
