@@ -195,7 +195,7 @@ fn exponent(points: impl Iterator<Item = (f64, f64)>) -> String {
     format!("{:.2}", covariance / variance)
 }
 
-const DECLARATIONS: &str = "@done = external global i32\n@last = external global i32\ndeclare i32 @work(i32)\n";
+const DECLARATIONS: &str = "target triple = \"x86_64-pc-linux-gnu\"\n@done = external global i32\n@last = external global i32\ndeclare i32 @work(i32)\n";
 
 /// An arm that calls, keeps a value of its own past the call, and ends as the other arms do.
 fn calling_arm(text: &mut String, name: &str, argument: usize, to: &str) {

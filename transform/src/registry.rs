@@ -127,6 +127,10 @@ impl Pass {
         };
         let mut context = Context::new(self.name, settings, by.costs);
         context.know(by.trips.clone());
+        let decides = self.parameters.iter().any(|parameter| parameter.name == THRESHOLD.name);
+        if decides && !by.costs.is_for(&module.target()) {
+            context.remark_on_module(module.source_name(), "costs".to_owned(), Reason::PricedAsOther(module.target()));
+        }
         for mut function in module.functions_to_optimise() {
             context.begin(function);
             each(&mut function, &mut context);

@@ -248,6 +248,10 @@ pub enum Reason {
         /// So many fetches more; none where the trace has no turn of the loop.
         costs: Option<i64>,
     },
+    /// Left: code for this target is priced as if it were for another, since there are no costs for it.
+    PricedAsOther(String),
+    /// Left: the pass knows nothing of this target.
+    OtherTarget(String),
     /// Left: the function would grow too much.
     GrowsTooMuch {
         /// How many instructions it would get by estimate, as far as they were counted.
@@ -328,6 +332,8 @@ impl Reason {
             Reason::Endless => "Endless",
             Reason::ArmCalls(_) => "ArmCalls",
             Reason::LoopsApart { .. } => "LoopsApart",
+            Reason::PricedAsOther(_) => "PricedAsOther",
+            Reason::OtherTarget(_) => "OtherTarget",
             Reason::GrowsTooMuch { .. } => "GrowsTooMuch",
             Reason::GoneOver { .. } => "GoneOver",
             Reason::Refused(_) => "Refused",
@@ -389,6 +395,7 @@ impl Reason {
             Reason::Barrier(place) => Some(("action", place.action.name())),
             Reason::MarkLost(why) => Some(("why", why.name())),
             Reason::ArmCalls(callee) => Some(("callee", callee)),
+            Reason::PricedAsOther(target) | Reason::OtherTarget(target) => Some(("target", target)),
             Reason::Refused(why) => Some(("why", why)),
             _ => None,
         }

@@ -55,6 +55,12 @@ impl fmt::Display for Reason {
             Reason::Attribute(name) => return write!(f, "the calls differ in the attribute {name}"),
             Reason::ArmCalls(callee) => return write!(f, "an arm calls {callee}, and calls are left to fcs"),
             Reason::LoopsApart { costs } => return linearized::write_apart(f, *costs),
+            Reason::PricedAsOther(target) => {
+                return write!(f, "there are no costs for {target}; code is priced, and gains are meant, as on x86-64");
+            }
+            Reason::OtherTarget(target) => {
+                return write!(f, "the pass is for x86-64 under Linux, and the module for {target}");
+            }
             Reason::GrowsTooMuch { added, most } => {
                 return write!(f, "it would add {added} instructions or more by estimate, and may add {most}");
             }

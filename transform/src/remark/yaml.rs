@@ -132,6 +132,8 @@ mod tests {
             Reason::ArmsWithoutProfit(aligned),
             Reason::LoopsApart { costs: Some(3) },
             Reason::LoopsApart { costs: None },
+            Reason::PricedAsOther("aarch64-linux-gnu".to_owned()),
+            Reason::OtherTarget("wasm32".to_owned()),
             Reason::GrowsTooMuch { added: 300, most: 200 },
             Reason::GoneOver { left: 2 },
             Reason::Melded(melding),

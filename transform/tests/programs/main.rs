@@ -13,5 +13,6 @@ mod melding;
 mod progress;
 mod random;
 mod spill;
+mod spill_runtime;
 mod structuring;
 mod workloads;
