@@ -15,4 +15,5 @@ mod random;
 mod spill;
 mod spill_runtime;
 mod structuring;
+mod torture;
 mod workloads;
