@@ -20,7 +20,11 @@ impl fmt::Display for Reason {
                     GuardKind::Condition => "guarded by the branch's condition",
                     GuardKind::Phi => "guarded by a phi",
                 };
-                return write!(f, "the callee costs about {callee} instructions, the fusion {fusion}; {guard}");
+                return write!(
+                    f,
+                    "the callee costs about {callee} instructions, the fusion {fusion}; {guard}; lanes that stay together \
+                     lose {fusion} each time"
+                );
             }
             Reason::TailsMerged { common } => return write!(f, "{common} instructions in common"),
             Reason::ArmsFused(aligned) => return write!(f, "{aligned}"),
