@@ -3,18 +3,18 @@
 //!
 //! The input is IR of seven shapes, made here, of 100 to 10,000 branches: two-armed branches with calls in a row, one
 //! switch with a call in each case, an interpreter (a switch in a loop, whose cases branch, call the same functions and
-//! have values in common, an eighth as many cases as the others have branches), branches nested in each other with calls, diamonds of arithmetic in a row, such
-//! diamonds with pieces that have no partner, whose results outlive them, and two branches with long arms: arms of one
-//! as many instructions as the others have branches, and twice as many for the other. What aligns arms takes time of
-//! the product of their lengths, up to where it leaves them: there an exponent of 2 is the target. Each pass runs over
-//! each in a process of its own, so that the peak of its memory can be read: the least time of [`ROUNDS`] counts, and
-//! the memory above that of the module as it was read. `seconds` is the whole pipeline of that pass, with LLVM's
-//! verifier before and after it, as a debug build runs it; `own` is without the verifier, which is timed alone on the
-//! same two modules. The exponents
-//! are those of the power of the size that fits best by least squares; 1 is linear, and the target is at most 1.2 for
-//! our own time and memory. `code` is the code that is generated of the module afterwards, in bytes, as a multiple of
-//! what is generated of it as it was, and `made` the seconds of code generation as such a multiple: no list of passes
-//! may take more than two times the code, or three times the time. Times are of the processor; throughput is in branches per second of our own time.
+//! have values in common, an eighth as many cases as the others have branches), branches nested in each other with
+//! calls, diamonds of arithmetic in a row, such diamonds with pieces that have no partner, whose results outlive them,
+//! and two branches with long arms: arms of one as many instructions as the others have branches, and twice as many for
+//! the other. What aligns arms takes time of the product of their lengths, up to where it leaves them: there an
+//! exponent of 2 is the target. Each pass runs over each in a process of its own, so that the peak of its memory can be
+//! read: the least time of [`ROUNDS`] counts, and the memory above that of the module as it was read. `seconds` is the
+//! whole pipeline of that pass, with LLVM's verifier before and after it, as a debug build runs it; `own` is without
+//! the verifier, which is timed alone on the same two modules. The exponents are those of the power of the size that
+//! fits best by least squares; 1 is linear, and the target is at most 1.2 for our own time and memory. `code` is the
+//! code that is generated of the module afterwards, in bytes, as a multiple of what is generated of it as it was, and
+//! `made` the seconds of code generation as such a multiple: no list of passes may take more than two times the code,
+//! or three times the time. Times are of the processor; throughput is in branches per second of our own time.
 //!
 //! `-- LARGEST` measures up to another size, `-- LARGEST PASSES` one pass or list only.
 

@@ -7,8 +7,8 @@ use crate::remark::Reason;
 /// Attributes of calls by which they must stay apart.
 const APART: [&str; 4] = ["returns_twice", "noduplicate", "convergent", "nomerge"];
 
-/// Whether it is a call that must not depend on more branches than before, whichever lanes make it together: a barrier of
-/// GPUs, an exchange between lanes, or a function that holds one.
+/// Whether it is a call that must not depend on more branches than before, whichever lanes make it together: a barrier
+/// of GPUs, an exchange between lanes, or a function that holds one.
 pub(crate) fn is_convergent(i: Instruction<'_>) -> bool {
     i.call_has("convergent")
 }

@@ -1,8 +1,8 @@
 //! Calls that must not depend on other branches than before (`convergent`): barriers of GPUs, exchanges between lanes.
 //!
 //! Each shape is IR with such a call, in which each pass is to change something else if that call is a plain one. After
-//! each pass, forced, each such call is there as often as before and depends on as many conditions of the same kinds: by
-//! control dependence of the function as it came out, which no pass is asked about.
+//! each pass, forced, each such call is there as often as before and depends on as many conditions of the same kinds:
+//! by control dependence of the function as it came out, which no pass is asked about.
 
 use flowgraph::{ControlDependence, NodeId, PostDominators};
 use transform::llvm::{Function, Module};

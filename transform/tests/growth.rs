@@ -20,8 +20,8 @@ const LISTS: [&str; 9] = [
     "meld,fcs,tail-merge,branch-fusion,linearize",
 ];
 
-/// A machine with a stack in C: a switch of so many cases in a loop. All of them call the same functions and have values
-/// in common; some leave the loop's turn early.
+/// A machine with a stack in C: a switch of so many cases in a loop. All of them call the same functions and have
+/// values in common; some leave the loop's turn early.
 fn interpreter(cases: usize) -> String {
     let mut text = String::from(
         "long pop(void); void push(long); void say(long, long);\nlong run(const unsigned char *p, long n, long k) {\n\

@@ -1,8 +1,9 @@
-//! Values, operands and calls that LLVM treats apart: a pass leaves the value or the function, never the whole file.
+//! Values, operands and calls that LLVM treats apart: a pass leaves the value or the function, never the whole file. It
+//! has more than 500 lines, since they are a list of IR that is read as a whole.
 //!
 //! Each function is IR of one such kind, in shapes that each pass looks at: on both sides of a branch, past a call,
-//! through a loop with several ways in, in the cases of a switch. Each pass, forced, must make well-formed IR of it, and
-//! change another function of the same module.
+//! through a loop with several ways in, in the cases of a switch. Each pass, forced, must make well-formed IR of it,
+//! and change another function of the same module.
 
 use std::collections::BTreeSet;
 

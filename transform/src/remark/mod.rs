@@ -60,9 +60,9 @@ pub struct Remark {
     pub places: Vec<Option<Place>>,
     /// What was decided, and why.
     pub reason: Reason,
-    /// How many fetches of a warp whose lanes part the change saves each time, by the cost model, where it was reckoned:
-    /// under models that join lanes at post-dominators or at the lowest pc. How often they part is not known; where they
-    /// stay together, the change costs.
+    /// How many fetches of a warp whose lanes part the change saves each time, by the cost model, where it was
+    /// reckoned: under models that join lanes at post-dominators or at the lowest pc. How often they part is not known;
+    /// where they stay together, the change costs.
     pub gain: Option<i64>,
 }
 

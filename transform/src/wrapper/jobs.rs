@@ -311,8 +311,8 @@ impl Job {
 
     /// Whether the job makes line tables and no other debug information.
     pub(super) fn has_line_tables_only(&self) -> bool {
-        let kinds = self.0.iter().filter_map(|word| word.as_bytes().strip_prefix(b"-debug-info-kind="));
-        kinds.last().is_some_and(|kind| kind == b"line-tables-only")
+        let mut kinds = self.0.iter().filter_map(|word| word.as_bytes().strip_prefix(b"-debug-info-kind="));
+        kinds.next_back().is_some_and(|kind| kind == b"line-tables-only")
     }
 
     /// The word after an option.

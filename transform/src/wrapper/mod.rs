@@ -127,8 +127,8 @@ fn command_line(build: &Build) -> Vec<OsString> {
     words.chain(no_lto.map(OsString::from)).chain(files.iter().cloned()).collect()
 }
 
-/// Whether code is for the kernel's own machine: for that, clang 19 crashes where it is to make line tables and no other
-/// debug information. Remarks have no places then, unless the user asks for more.
+/// Whether code is for the kernel's own machine: for that, clang 19 crashes where it is to make line tables and no
+/// other debug information. Remarks have no places then, unless the user asks for more.
 fn is_for_bpf(options: &[OsString]) -> bool {
     let options = words::expanded(options);
     options.iter().enumerate().any(|(i, word)| {

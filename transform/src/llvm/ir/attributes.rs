@@ -117,8 +117,8 @@ impl<'m> Instruction<'m> {
         here || (callee.is_function() && function_has(callee.raw(), name))
     }
 
-    /// Whether an argument of a call must stay the constant or the variable that it is, by what the called function says,
-    /// or what LLVM wants of it.
+    /// Whether an argument of a call must stay the constant or the variable that it is, by what the called function
+    /// says, or what LLVM wants of it.
     #[must_use]
     pub fn must_stay_constant(self, argument: usize) -> bool {
         if self.arguments().get(argument).is_some_and(|value| value.is_swift_error()) {

@@ -155,8 +155,8 @@ impl<'m> crate::llvm::Function<'m> {
     pub fn outside_variable(self, name: &str, bytes: u64) -> Value<'m> {
         let module = self.as_value().module();
         let name = std::ffi::CString::new(name).expect("a name without zeros");
-        // SAFETY: the module is alive, the name is copied, and the type is an array's; a variable of this name is one of
-        // ours.
+        // SAFETY: the module is alive, the name is copied, and the type is an array's; a variable of this name is one
+        // of ours.
         unsafe {
             let mut variable = LLVMGetNamedGlobal(module.raw(), name.as_ptr());
             if variable.is_null() {

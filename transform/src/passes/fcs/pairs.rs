@@ -233,8 +233,8 @@ impl<'m> Round<'m> {
     }
 
     /// How many instructions the fusion adds on each path, about: a jump on each side, the guard, a phi for each
-    /// argument that differs, and two moves for each value that must be carried across the call. These are counted up to
-    /// where they are more than `most`, or take more fetches than are `worth` it.
+    /// argument that differs, and two moves for each value that must be carried across the call. These are counted up
+    /// to where they are more than `most`, or take more fetches than are `worth` it.
     fn surgery(&self, pair: &Pair, most: usize, worth: i64) -> Result<Fusion, Reason> {
         let [one, other] = self.sites(pair);
         let arguments = one.call.arguments();
@@ -253,10 +253,10 @@ impl<'m> Round<'m> {
         Ok(Fusion { fetches, phis: carried.len() + differing })
     }
 
-    /// The values made between the branch and the call that are used after it, before control comes by the branch again:
-    /// after the fusion, control reaches those uses from the other side too, so that they no longer dominate those
-    /// uses. Past calls that were fused before, it reaches this call from several sides already, and values of any of
-    /// them may have to be carried on.
+    /// The values made between the branch and the call that are used after it, before control comes by the branch
+    /// again: after the fusion, control reaches those uses from the other side too, so that they no longer dominate
+    /// those uses. Past calls that were fused before, it reaches this call from several sides already, and values of
+    /// any of them may have to be carried on.
     fn carried(
         &self,
         pair: &Pair,

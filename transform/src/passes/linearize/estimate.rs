@@ -2,10 +2,10 @@
 //!
 //! Each part gets a guard, and sets whose turn is next: [`OF_A_PART`] instructions. A value that one part makes and
 //! another uses, or what follows the region, needs a phi at each guard in between, since by each guard come lanes whose
-//! part did not run: so a row of n parts takes up to n phis for each such value. Most are not needed, or get the register
-//! of what they join: one in [`PHIS_OF_A_MOVE`] becomes an instruction. Without a bound, an interpreter whose switch has
-//! hundreds of cases with values in common would become tens of times its size. Both numbers are those of 310 functions
-//! of gawk 5.2 and of machines with 5 to 120 cases: the estimate is less than what came in 4 of them.
+//! part did not run: so a row of n parts takes up to n phis for each such value. Most are not needed, or get the
+//! register of what they join: one in [`PHIS_OF_A_MOVE`] becomes an instruction. Without a bound, an interpreter whose
+//! switch has hundreds of cases with values in common would become tens of times its size. Both numbers are those of
+//! 310 functions of gawk 5.2 and of machines with 5 to 120 cases: the estimate is less than what came in 4 of them.
 //!
 //! The rows are planned as `linearize` would plan them, on the graph alone: switches are chains of branches in it, and
 //! the places where control leaves are one.

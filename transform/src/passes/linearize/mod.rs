@@ -45,8 +45,8 @@
 //! has no edge back to it needs no guard for that block, and none at its end.
 //!
 //! # Limitation
-//! Guards, and phis for values that parts have in common, would make some functions tens of times their size: those that
-//! would become more than `growth` times it by estimate (`estimate.rs`) are left, their switches included. So are
+//! Guards, and phis for values that parts have in common, would make some functions tens of times their size: those
+//! that would become more than `growth` times it by estimate (`estimate.rs`) are left, their switches included. So are
 //! functions with exceptions, jumps to addresses of blocks, `setjmp` or calls that must be jumps, and those in which a
 //! switch decides about a call that must not depend on more branches than before (`convergent`: barriers of GPUs); and
 //! regions with such calls, and what lies around them. Each has a remark. A switch costs a comparison for each target.

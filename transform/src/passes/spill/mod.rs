@@ -46,10 +46,10 @@
 //! Structures in registers stay there. Functions with `setjmp`, calls that must be jumps, coroutines, handlers of
 //! exceptions with frames of their own, or `asm goto` are left unchanged. The pass is for Linux on x86-64, and leaves
 //! modules for other machines. Stacks are to lie in the last 4 TiB of the address space, as Linux puts them on x86-64
-//! with up to 30 random bits: frames on stacks that a program lays out elsewhere share nothing, and neither do functions
-//! that are built with `-fsanitize=thread` or `memory`, whose shadow lies where the copies would. A replay counts what is
-//! kept there as local. Chains of calls are those within a module; callbacks from library functions are not followed.
-//! Symbolic strides (`n·tid`) are not rewritten.
+//! with up to 30 random bits: frames on stacks that a program lays out elsewhere share nothing, and neither do
+//! functions that are built with `-fsanitize=thread` or `memory`, whose shadow lies where the copies would. A replay
+//! counts what is kept there as local. Chains of calls are those within a module; callbacks from library functions are
+//! not followed. Symbolic strides (`n·tid`) are not rewritten.
 //!
 //! Source: Sampaio, Martins, Collange, Pereira, *Divergence analysis with affine constraints*, 2012, section 4, figure
 //! 6, and section 5 for the four allocators.
@@ -163,8 +163,8 @@ pub(crate) fn run(module: &mut Module, settings: &Settings) -> Vec<Remark> {
     remarks
 }
 
-/// Whether the code that maps memory, and where stacks lie, are right for a target: Linux on x86-64 with addresses of 64
-/// bits. A module without a target is for the machine at hand.
+/// Whether the code that maps memory, and where stacks lie, are right for a target: Linux on x86-64 with addresses of
+/// 64 bits. A module without a target is for the machine at hand.
 fn is_known(target: &str) -> bool {
     target.is_empty() || target.starts_with("x86_64") && target.contains("linux") && !target.ends_with("x32")
 }

@@ -29,7 +29,8 @@ struct Rewriter<'m> {
     thread: Option<Thread<'m>>,
     /// Where what the warp shares begins.
     base: Option<Value<'m>>,
-    /// Where values are to be told by addresses: whether the memory for that is mapped, and an address to read otherwise.
+    /// Where values are to be told by addresses: whether the memory for that is mapped, and an address to read
+    /// otherwise.
     checks: Option<(Value<'m>, Value<'m>)>,
     counts: Spills,
 }

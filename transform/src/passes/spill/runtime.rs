@@ -3,13 +3,13 @@
 //! It makes system calls itself: a program need not have a C library, and nobody stands between. It never ends the
 //! program:
 //!
-//! - What is mapped already by other code of ours is taken as mapped. Two libraries that hide their symbols, or a plugin
-//!   and its host, have a copy of this code and its table each. A mark in the first bytes tells whose the memory is; the
-//!   kernel is asked first whether they can be read.
+//! - What is mapped already by other code of ours is taken as mapped. Two libraries that hide their symbols, or a
+//!   plugin and its host, have a copy of this code and its table each. A mark in the first bytes tells whose the memory
+//!   is; the kernel is asked first whether they can be read.
 //! - Where the memory cannot be mapped (`ulimit -v`, a sanitizer whose shadow lies there, an old kernel that puts it
 //!   elsewhere), it says so on standard error, and each frame is its own copy.
-//! - A frame outside of the 4 TiB below the end of the address space (a stack that the program laid out in its data or on
-//!   its heap, one for signals) is its own copy: its distance in the table is 0.
+//! - A frame outside of the 4 TiB below the end of the address space (a stack that the program laid out in its data or
+//!   on its heap, one for signals) is its own copy: its distance in the table is 0.
 
 use super::{CHECKED, DISTANCE};
 
