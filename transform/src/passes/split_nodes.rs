@@ -49,7 +49,7 @@ use crate::remark::{Place, Reason, Remark, Split};
 const NAME: &str = "split-nodes";
 
 /// So many blocks are looked at for each instruction of a function, step by step: about as long as clang takes for it.
-const LOOKS: usize = 128;
+const LOOKS: usize = 64;
 
 /// Structures functions one by one.
 pub(crate) fn run(module: &mut Module, settings: &Settings) -> Vec<Remark> {
