@@ -1,24 +1,28 @@
-//! How time and memory of each pass grow with the size of a function: `cargo bench -p transform --bench growth`.
+//! How time and memory of each pass, and of lists of passes, grow with the size of a function, and how much code comes
+//! of it: `cargo bench -p transform --bench growth`.
 //!
-//! The input is IR of six shapes, made here, of 100 to 10,000 branches: two-armed branches with calls in a row, one
-//! switch with a call in each case, branches nested in each other with calls, diamonds of arithmetic in a row, such
-//! diamonds with pieces that have no partner, whose results outlive them, and two branches with long arms: arms of one
-//! as many instructions as the others have branches, and twice as many for the other. What aligns arms takes time of
-//! the product of their lengths, up to where it leaves them: there an exponent of 2 is the target. Each pass runs over
-//! each in a process of its own, so that the peak of its memory can be read: the least time of [`ROUNDS`] counts, and
-//! the memory above that of the module as it was read. `seconds` is the whole pipeline of that pass, with LLVM's
-//! verifier before and after it, as a debug build runs it; `own` is without the verifier, which is timed alone on the
-//! same two modules. The exponents
-//! are those of the power of the size that fits best by least squares; 1 is linear, and the target is at most 1.2 for
-//! our own time and memory. Times are of the processor; throughput is in branches per second of our own time.
+//! The input is IR of seven shapes, made here, of 100 to 10,000 branches: two-armed branches with calls in a row, one
+//! switch with a call in each case, an interpreter (a switch in a loop, whose cases branch, call the same functions and
+//! have values in common, an eighth as many cases as the others have branches), branches nested in each other with
+//! calls, diamonds of arithmetic in a row, such diamonds with pieces that have no partner, whose results outlive them,
+//! and two branches with long arms: arms of one as many instructions as the others have branches, and twice as many for
+//! the other. What aligns arms takes time of the product of their lengths, up to where it leaves them: there an
+//! exponent of 2 is the target. Each pass runs over each in a process of its own, so that the peak of its memory can be
+//! read: the least time of [`ROUNDS`] counts, and the memory above that of the module as it was read. `seconds` is the
+//! whole pipeline of that pass, with LLVM's verifier before and after it, as a debug build runs it; `own` is without
+//! the verifier, which is timed alone on the same two modules. The exponents are those of the power of the size that
+//! fits best by least squares; 1 is linear, and the target is at most 1.2 for our own time and memory. `code` is the
+//! code that is generated of the module afterwards, in bytes, as a multiple of what is generated of it as it was, and
+//! `made` the seconds of code generation as such a multiple: no list of passes may take more than two times the code,
+//! or three times the time. Times are of the processor; throughput is in branches per second of our own time.
 //!
-//! `-- LARGEST` measures up to another size, `-- LARGEST PASS` one pass only.
+//! `-- LARGEST` measures up to another size, `-- LARGEST PASSES` one pass or list only.
 
 use std::fmt::Write;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
-use transform::llvm::Module;
+use transform::llvm::{CodeOptions, Module};
 use transform::{Pipeline, REGISTRY};
 
 const ROUNDS: usize = 3;
@@ -31,11 +35,16 @@ const LEAST_SECONDS: f64 = 5e-4;
 /// What takes longer is not measured again, nor are larger sizes.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// Lists of passes that are measured besides each pass alone: what one makes is the next one's input.
+const LISTS: [&str; 4] =
+    ["fcs,linearize", "fcs,meld,linearize", "fcs,split-nodes", "meld,fcs,tail-merge,branch-fusion"];
+
 type Shape = (&'static str, fn(usize) -> String);
 
-const SHAPES: [Shape; 6] = [
+const SHAPES: [Shape; 7] = [
     ("row", row),
     ("switch", switch),
+    ("interpreter", interpreter),
     ("nesting", nesting),
     ("diamonds", diamonds),
     ("pieces", pieces),
@@ -52,19 +61,22 @@ fn main() -> ExitCode {
     }
     let largest = words.first().map_or(usize::MAX, |word| word.parse().expect("a size"));
     println!(
-        "{:<14} {:<9} {:>7} {:>9} {:>9} {:>11} {:>9}",
-        "pass", "shape", "size", "seconds", "own", "branches/s", "MB"
+        "{:<33} {:<11} {:>7} {:>9} {:>9} {:>11} {:>9} {:>6} {:>6}",
+        "passes", "shape", "size", "seconds", "own", "branches/s", "MB", "code", "made"
     );
     let mut fits = String::new();
-    for pass in REGISTRY.iter().filter(|pass| words.get(1).is_none_or(|only| only == pass.name)) {
+    let all = REGISTRY.iter().map(|pass| pass.name).chain(LISTS);
+    for passes in all.filter(|passes| words.get(1).is_none_or(|only| only == passes)) {
         for (shape, _) in SHAPES {
             let mut points = Vec::new();
             for size in SIZES.into_iter().filter(|&size| size <= largest) {
-                let point = best(pass.name, shape, size);
-                let Point { seconds, own, bytes, .. } = point;
-                let (name, megabytes) = (pass.name, bytes / 1e6);
+                let point = best(passes, shape, size);
+                let Point { seconds, own, bytes, code, made, .. } = point;
+                let megabytes = bytes / 1e6;
                 let rate = if own < LEAST_SECONDS { "-".to_owned() } else { format!("{:.0}", size as f64 / own) };
-                println!("{name:<14} {shape:<9} {size:>7} {seconds:>9.4} {own:>9.4} {rate:>11} {megabytes:>9.1}");
+                println!(
+                    "{passes:<33} {shape:<11} {size:>7} {seconds:>9.4} {own:>9.4} {rate:>11} {megabytes:>9.1} {code:>6.2} {made:>6.2}"
+                );
                 points.push(point);
                 if seconds > PATIENCE.as_secs_f64() {
                     break;
@@ -76,10 +88,10 @@ fn main() -> ExitCode {
             let (time, own) = (fit(|point| point.seconds, 0.0), fit(|point| point.own, LEAST_SECONDS));
             // Below a megabyte it is what the allocator takes at a time.
             let memory = fit(|point| point.bytes, 1e6);
-            writeln!(fits, "{:<14} {shape:<9} {time:>7} {own:>7} {memory:>8}", pass.name).expect("text");
+            writeln!(fits, "{passes:<33} {shape:<11} {time:>7} {own:>7} {memory:>8}").expect("text");
         }
     }
-    println!("\nexponents      shape     seconds     own   memory\n{fits}");
+    println!("\nexponents                         shape       seconds     own   memory\n{fits}");
     ExitCode::SUCCESS
 }
 
@@ -91,11 +103,16 @@ struct Point {
     /// Without it.
     own: f64,
     bytes: f64,
+    /// Bytes of the object file, as a multiple of that without passes.
+    code: f64,
+    /// Seconds of code generation, as such a multiple.
+    made: f64,
 }
 
 /// The least seconds, and the least bytes, of several runs.
 fn best(pass: &str, shape: &str, size: usize) -> Point {
-    let mut least = Point { size: size as f64, seconds: f64::MAX, own: f64::MAX, bytes: f64::MAX };
+    let mut least =
+        Point { size: size as f64, seconds: f64::MAX, own: f64::MAX, bytes: f64::MAX, code: 0.0, made: f64::MAX };
     for _ in 0..ROUNDS {
         let program = std::env::current_exe().expect("this program");
         let done = Command::new(program).args(["--one", pass, shape, &size.to_string()]).output().expect("a run");
@@ -106,6 +123,7 @@ fn best(pass: &str, shape: &str, size: usize) -> Point {
         // The verifier's time may have been slower alone: nothing is left of it then.
         least.own = least.own.min((numbers[0] - numbers[1]).max(0.0));
         least.bytes = least.bytes.min(numbers[2]);
+        (least.code, least.made) = (numbers[3], least.made.min(numbers[4]));
         if numbers[0] > PATIENCE.as_secs_f64() {
             break;
         }
@@ -114,7 +132,8 @@ fn best(pass: &str, shape: &str, size: usize) -> Point {
 }
 
 /// Prints the seconds that a pass takes with LLVM's verifier before and after it, those that the verifier takes alone
-/// for the same modules, and the bytes above those of the module.
+/// for the same modules, the bytes above those of the module, and what code generation makes of it and takes for it as
+/// multiples of those without passes.
 fn measure(pass: &str, shape: &str, size: usize) {
     let make = SHAPES.iter().find(|(name, _)| *name == shape).expect("a shape").1;
     let pipeline = Pipeline::parse(pass).expect("a pass");
@@ -129,7 +148,18 @@ fn measure(pass: &str, shape: &str, size: usize) {
     pipeline.run(&mut module).expect("a pass that works");
     let seconds = (processor_time() - start).as_secs_f64();
     let bytes = peak() - bytes;
-    println!("{seconds} {} {bytes}", before + verifying(&module));
+    let verified = before + verifying(&module);
+    let plain = generating(Module::parse(make(size).as_bytes(), shape).expect("IR"));
+    let after = generating(module);
+    println!("{seconds} {verified} {bytes} {} {}", after.0 / plain.0, after.1 / plain.1);
+}
+
+/// The bytes of the object file that code generation makes of a module, and its seconds.
+fn generating(module: Module) -> (f64, f64) {
+    let options = CodeOptions { level: 2, position_independent: true, ..CodeOptions::default() };
+    let start = processor_time();
+    let object = module.into_object(&options).expect("code generation");
+    (object.len() as f64, (processor_time() - start).as_secs_f64())
 }
 
 /// The seconds that LLVM's verifier takes.
@@ -165,7 +195,7 @@ fn exponent(points: impl Iterator<Item = (f64, f64)>) -> String {
     format!("{:.2}", covariance / variance)
 }
 
-const DECLARATIONS: &str = "@done = external global i32\n@last = external global i32\ndeclare i32 @work(i32)\n";
+const DECLARATIONS: &str = "target triple = \"x86_64-pc-linux-gnu\"\n@done = external global i32\n@last = external global i32\ndeclare i32 @work(i32)\n";
 
 /// An arm that calls, keeps a value of its own past the call, and ends as the other arms do.
 fn calling_arm(text: &mut String, name: &str, argument: usize, to: &str) {
@@ -223,6 +253,72 @@ fn switch(size: usize) -> String {
     text += "join:\n  %j = phi i32 [ 0, %entry ]";
     (0..size).for_each(|i| write!(text, ", [ %a{i}.r, %a{i} ]").expect("text"));
     text + "\n  ret i32 %j\n}\n"
+}
+
+/// A machine with a stack and an accumulator, whose cases all pop, and push in one way or another.
+fn interpreter(size: usize) -> String {
+    let cases = (size / 8).max(2);
+    let mut text = format!(
+        "{DECLARATIONS}define i32 @interpreter(ptr %in, i32 %seed) {{
+entry:
+  br label %head
+head:
+  %pc = phi i32 [ 0, %entry ], [ %pc.next, %latch ]
+  %acc = phi i32 [ %seed, %entry ], [ %acc.next, %latch ]
+  %at = getelementptr i32, ptr %in, i32 %pc
+  %v = load i32, ptr %at
+  switch i32 %v, label %end ["
+    );
+    (0..cases).for_each(|i| write!(text, " i32 {i}, label %c{i}").expect("text"));
+    text += " ]\n";
+    let (mut next, mut joins) = (String::new(), String::new());
+    for i in 0..cases {
+        write!(
+            text,
+            "c{i}:
+  %b{i} = call i32 @work(i32 {i})
+  %a{i} = call i32 @work(i32 %b{i})
+  %m{i} = icmp sgt i32 %a{i}, {}
+  br i1 %m{i}, label %y{i}, label %n{i}
+y{i}:
+  %p{i} = mul i32 %b{i}, {}
+  %q{i} = add i32 %a{i}, %p{i}
+  %s{i} = call i32 @work(i32 %q{i})
+  %e{i} = icmp eq i32 %b{i}, {i}
+  br i1 %e{i}, label %latch, label %j{i}
+n{i}:
+  %l{i} = icmp slt i32 %b{i}, {i}
+  br i1 %l{i}, label %o{i}, label %j{i}
+o{i}:
+  %x{i} = xor i32 %a{i}, {i}
+  %t{i} = call i32 @work(i32 %x{i})
+  br label %skip
+j{i}:
+  %k{i} = add i32 %acc, %a{i}
+  %u{i} = call i32 @work(i32 %k{i})
+  br label %latch
+",
+            3 * i,
+            i + 1
+        )
+        .expect("text");
+        write!(next, ", [ %acc, %y{i} ], [ %k{i}, %j{i} ]").expect("text");
+        write!(joins, "{}[ %t{i}, %o{i} ]", if i == 0 { " " } else { ", " }).expect("text");
+    }
+    text + &format!(
+        "skip:
+  %skipped = phi i32{joins}
+  store i32 %skipped, ptr @last
+  br label %latch
+latch:
+  %acc.next = phi i32 [ %acc, %skip ]{next}
+  %pc.next = add i32 %pc, 1
+  br label %head
+end:
+  ret i32 %acc
+}}
+"
+    )
 }
 
 fn nesting(size: usize) -> String {

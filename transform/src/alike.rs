@@ -7,6 +7,12 @@ use crate::remark::Reason;
 /// Attributes of calls by which they must stay apart.
 const APART: [&str; 4] = ["returns_twice", "noduplicate", "convergent", "nomerge"];
 
+/// Whether it is a call that must not depend on more branches than before, whichever lanes make it together: a barrier
+/// of GPUs, an exchange between lanes, or a function that holds one.
+pub(crate) fn is_convergent(i: Instruction<'_>) -> bool {
+    i.call_has("convergent")
+}
+
 /// Whether two instructions can be one, given the right operands: they do the same to operands of the same types.
 pub(crate) fn instructions<'m>(a: Instruction<'m>, b: Instruction<'m>) -> bool {
     if a.opcode() != b.opcode() {

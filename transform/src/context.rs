@@ -4,9 +4,11 @@
 use std::cell::OnceCell;
 use std::rc::Rc;
 
-use flowgraph::{ControlDependence, Dominators, Loops, NodeId, PostDominators, Regions};
+use flowgraph::{ControlDependence, Dominators, Graph, Loops, NodeId, PostDominators, Regions};
 use parameters::{Parameter, Settings, Values};
+use rustc_hash::FxHashSet;
 
+use crate::alike;
 use crate::cost::{Callees, Cost, CostModel};
 use crate::flow::Flow;
 use crate::llvm::{Block, Function, Slot, Value};
@@ -67,6 +69,43 @@ struct Analyses<'m> {
     control_dependence: OnceCell<Rc<ControlDependence>>,
     loops: OnceCell<Rc<Loops>>,
     regions: OnceCell<Rc<Regions>>,
+}
+
+/// The calls of a function that must not depend on more branches than before, such as barriers of GPUs: they are made
+/// by lanes together, and with one branch more around them by other lanes together.
+pub(crate) struct Convergent {
+    /// Where they stand.
+    blocks: Vec<NodeId>,
+    /// Where there is one: the control flow, and where paths meet.
+    around: Option<(Graph, Rc<PostDominators>)>,
+}
+
+impl Convergent {
+    /// Those of the function that the pass looks at.
+    pub(crate) fn of(context: &mut Context<'_>) -> Convergent {
+        let flow = context.flow();
+        let holds = |block: &&Block<'_>| block.instructions().into_iter().any(alike::is_convergent);
+        let blocks: Vec<NodeId> = flow.blocks().iter().filter(holds).map(|block| flow.node(*block)).collect();
+        let around = (!blocks.is_empty()).then(|| (flow.graph().clone(), context.post_dominators()));
+        Convergent { blocks, around }
+    }
+
+    /// Whether one stands between a branch and where all of its paths meet again.
+    pub(crate) fn is_parted_at(&self, branch: NodeId) -> bool {
+        let Some((graph, post)) = &self.around else { return false };
+        let meets = post.ipdom(branch);
+        let mut seen: FxHashSet<NodeId> = meets.into_iter().collect();
+        let mut open = graph.successors(branch).to_vec();
+        while let Some(node) = open.pop() {
+            if seen.insert(node) {
+                if self.blocks.contains(&node) {
+                    return true;
+                }
+                open.extend(graph.successors(node));
+            }
+        }
+        false
+    }
 }
 
 impl<'m> Context<'m> {

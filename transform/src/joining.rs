@@ -100,6 +100,9 @@ pub(crate) fn can_be_chosen<'m>(
 ) -> bool {
     let (mine, others) = (a.operands(), b.operands());
     let mut differing = mine.into_iter().zip(others).enumerate().filter(|(_, (x, y))| x != y);
+    if differing.clone().any(|(_, (x, y))| x.is_swift_error() || y.is_swift_error()) {
+        return false;
+    }
     match a.opcode() {
         Opcode::LLVMCall => {
             let callee = a.callee().filter(|callee| callee.is_intrinsic());

@@ -109,6 +109,10 @@ impl Pass {
         };
         let mut context = Context::new(self.name, settings, by.costs);
         context.know(by.trips.clone());
+        let decides = self.parameters.iter().any(|parameter| parameter.name == THRESHOLD.name);
+        if decides && !by.costs.is_for(&module.target()) {
+            context.remark_on_module(module.source_name(), "costs".to_owned(), Reason::PricedAsOther(module.target()));
+        }
         for mut function in module.functions_to_optimise() {
             context.begin(function);
             each(&mut function, &mut context);
@@ -191,14 +195,14 @@ pub static REGISTRY: &[Pass] = &[
         name: "split-nodes",
         summary: "makes unstructured control flow structured by copies of code, the baseline of linearize; it has to run last",
         source: "Zhang, D'Hollander, TSE 2004",
-        parameters: &[],
+        parameters: &[passes::linearize::GROWTH],
         run: Run::Module(passes::split_nodes::run),
     },
     Pass {
         name: "structurizecfg",
         summary: "makes unstructured control flow structured by LLVM's own pass of this name; it has to run last",
         source: "LLVM 19",
-        parameters: &[],
+        parameters: &[passes::linearize::GROWTH],
         run: Run::Module(passes::structurizecfg::run),
     },
 ];

@@ -64,7 +64,9 @@ fn fft_gains_from_fusion_as_the_original_does() {
         let shown: serde_json::Value = serde_json::from_str(&folder.succeed(lockstep(), &words)).unwrap();
         let result = &shown["results"][0];
         let gain = result["speedup"].as_f64().unwrap();
-        assert!((gain - expected).abs() <= 0.03, "{threads} threads gain {gain:.3}, the original {expected}: {result}");
+        // A gain as large, within a quarter: 1.01 is none where the original has 1.04.
+        let share = (gain - 1.0) / (expected - 1.0);
+        assert!((0.75..=1.25).contains(&share), "{threads} threads gain {gain:.3}, the original {expected}: {result}");
         let divergent = |side: &str| result[side]["divergent_instructions"].as_u64().unwrap();
         assert!(divergent("after") < divergent("before"), "{result}");
         assert!(folder.read("chart.svg").contains("in divergent fetches"));

@@ -4,6 +4,7 @@
 mod agreeing;
 mod analyzing;
 mod applying;
+mod as_clang;
 mod by_products;
 mod comparing;
 mod driver;

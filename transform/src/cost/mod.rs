@@ -76,6 +76,11 @@ pub trait CostModel: Sync {
         1
     }
 
+    /// Whether it says what code for a target, named as LLVM names it, costs.
+    fn is_for(&self, _target: &str) -> bool {
+        true
+    }
+
     /// What a function costs whose code is not here.
     fn unknown_callee(&self) -> Cost {
         Cost { fetches: UNKNOWN, latency: UNKNOWN }
@@ -132,6 +137,10 @@ impl CostModel for X86_64 {
 
     fn copies_of_choice(&self, of: Value<'_>) -> i64 {
         fetches::registers(of.type_of())
+    }
+
+    fn is_for(&self, target: &str) -> bool {
+        target.is_empty() || target.starts_with("x86_64")
     }
 
     fn latency<'m>(&self, i: Instruction<'m>, beside: &dyn Fn(Instruction<'m>) -> bool) -> i64 {

@@ -58,6 +58,9 @@ bool lockstep_set_options(int count, const char *const *words) {
   return cl::ParseCommandLineOptions(count, words, "", &nulls());
 }
 
+// Whether a value is the address of an error result of Swift's convention.
+bool lockstep_is_swift_error(LLVMValueRef value) { return unwrap(value)->isSwiftError(); }
+
 // Leaves to an instruction that stands for another of its opcode too only the flags (nuw, nsw, exact, fast-math, inbounds
 // and their like) that both have.
 void lockstep_intersect_flags(LLVMValueRef kept, LLVMValueRef other) {

@@ -1,5 +1,7 @@
 //! A module that LLVM's verifier has accepted and that nobody has changed since.
 
+use llvm_sys::debuginfo::LLVMStripModuleDebugInfo;
+
 use super::{CodeOptions, Module};
 
 /// A module that is well formed. Code that assumes this need not run the verifier, which looks at every instruction,
@@ -22,6 +24,14 @@ impl WellFormed {
     #[must_use]
     pub fn into_module(self) -> Module {
         self.0
+    }
+
+    /// The same without debug information: lines, variables, types.
+    #[must_use]
+    pub fn without_debug_information(self) -> WellFormed {
+        // SAFETY: the module is alive, and no handle into it is left; what is well formed stays so.
+        unsafe { LLVMStripModuleDebugInfo(self.0.raw()) };
+        self
     }
 
     /// [`Module::to_bitcode`].

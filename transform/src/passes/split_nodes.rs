@@ -29,7 +29,8 @@
 //! Each path runs the same instructions in the same order, in copies or not; a cut adds a note and branches by it.
 //!
 //! # Limitation
-//! The size may grow exponentially: a function stops growing at [`MOST`] times its instructions, with a remark.
+//! The size may grow exponentially: a function stops growing at `growth` times its instructions, with a remark, and is
+//! left as it is then. So is one that takes too many steps.
 //! Functions with exceptions and the like are left, as `linearize` leaves them. The order of copies is our own, since
 //! the paper leaves it open in part; copies that neighbours could share are not shared.
 //!
@@ -39,18 +40,19 @@ use flowgraph::{DepthFirst, Graph, LoopId, Loops, NodeId};
 use parameters::Settings;
 use rustc_hash::FxHashSet;
 
-use super::linearize::{Parts, is_structured, prepare, quotient};
+use super::linearize::estimate::LEAST_SIZE;
+use super::linearize::{GROWTH, Parts, is_structured, prepare, quotient};
 use crate::flow::Flow;
 use crate::llvm::{Block, Builder, Comparison, Function, Instruction, Module, Opcode};
 use crate::remark::{Place, Reason, Remark, Split};
 
 const NAME: &str = "split-nodes";
 
-/// A function that has grown so many times is left as it is then: copies may double with each of the next.
-const MOST: usize = 64;
+/// So many blocks are looked at for each instruction of a function, step by step: about as long as clang takes for it.
+const LOOKS: usize = 64;
 
 /// Structures functions one by one.
-pub(crate) fn run(module: &mut Module, _settings: &Settings) -> Vec<Remark> {
+pub(crate) fn run(module: &mut Module, settings: &Settings) -> Vec<Remark> {
     let mut remarks = Vec::new();
     for function in module.functions_to_optimise() {
         let switches = prepare::switches(function);
@@ -61,10 +63,7 @@ pub(crate) fn run(module: &mut Module, _settings: &Settings) -> Vec<Remark> {
             let all = || function.blocks().into_iter().flat_map(Block::instructions);
             all().find(|i| !i.can_be_copied() && !i.is_terminator()).map(|i| (i, Reason::NoMerge))
         };
-        let convergent = || {
-            let found = function.blocks().into_iter().find_map(prepare::convergent);
-            found.map(|call| (call, Reason::Convergent))
-        };
+        let convergent = || prepare::convergent_in(function);
         if let Some((at, reason)) = prepare::obstacle(function).or_else(convergent).or_else(uncopied) {
             remarks.push(remark(NAME, function.name(), vec![at.place()], reason));
             continue;
@@ -75,7 +74,11 @@ pub(crate) fn run(module: &mut Module, _settings: &Settings) -> Vec<Remark> {
         if !is_structured(&Flow::of(function)) {
             prepare::one_end(function);
             to_variables(function);
-            while size(function).1 < MOST * before.1.max(16) && step(function, &mut done) {}
+            let most = settings.number(GROWTH.name) as usize * before.1.max(LEAST_SIZE);
+            let mut looks = 0;
+            while looks < LOOKS * before.1.max(LEAST_SIZE) && step(function, most, &mut done) {
+                looks += function.blocks().len();
+            }
         }
         remarks.extend(outcome(NAME, function, done));
     }
@@ -140,22 +143,23 @@ fn to_variables(function: Function<'_>) {
     }
 }
 
-/// One copy or cut; whether there was anything to do.
-fn step(function: Function<'_>, done: &mut Split) -> bool {
+/// One copy or cut, unless the function had more than `most` instructions then; whether there was anything to do.
+fn step(function: Function<'_>, most: usize, done: &mut Split) -> bool {
     let flow = Flow::of(function);
     let parts = Parts::of(&flow, &[]);
     if parts.left.len() < 2 {
         return false;
     }
     let graph = quotient(flow.graph(), &parts.of, true);
-    let work = Work { flow: &flow, parts: &parts, graph: &graph, function };
+    let room = most.saturating_sub(size(function).1);
+    let work = Work { flow: &flow, parts: &parts, graph: &graph, function, room };
     let loops = Loops::of(&graph);
     for id in loops.ids().rev() {
         let members: FxHashSet<NodeId> = loops.members(id).iter().copied().collect();
         if loops.is_irreducible(id) {
-            work.copy_backward(&loops, id, &members);
-            done.backward += 1;
-            return true;
+            let copied = work.copy_backward(&loops, id, &members);
+            done.backward += usize::from(copied);
+            return copied;
         }
         if work.cut(loops.header(id), &members) {
             done.cuts += 1;
@@ -177,6 +181,8 @@ struct Work<'a, 'm> {
     /// Of the parts.
     graph: &'a Graph,
     function: Function<'m>,
+    /// So many instructions may be added.
+    room: usize,
 }
 
 impl<'m> Work<'_, 'm> {
@@ -202,15 +208,25 @@ impl<'m> Work<'_, 'm> {
         edges
     }
 
-    fn copy_backward(&self, loops: &Loops, id: LoopId, members: &FxHashSet<NodeId>) {
+    /// Whether blocks may be copied: whether the function does not get too large by it.
+    fn has_room_for(&self, blocks: &[Block<'m>]) -> bool {
+        blocks.iter().map(|block| block.len()).sum::<usize>() <= self.room
+    }
+
+    /// Peels the first iteration of a loop that is entered at several parts; whether there is room for that.
+    fn copy_backward(&self, loops: &Loops, id: LoopId, members: &FxHashSet<NodeId>) -> bool {
         let head = loops.header(id);
         let blocks = self.blocks(|part| part != head && members.contains(&part));
+        if !self.has_room_for(&blocks) {
+            return false;
+        }
         let entering = self.edges(|from, to| !members.contains(&from) && members.contains(&to) && to != head);
         let copies = self.function.copy_blocks(&blocks, &[]);
         for (block, place, to) in entering {
             block.terminator().set_successor(place, copies.of_block(to));
         }
         self.remove_unreached();
+        true
     }
 
     /// Lets a loop be left and continued in one place; whether it was not so before.
@@ -275,7 +291,11 @@ impl<'m> Work<'_, 'm> {
                 continue;
             }
             let chosen = from.into_iter().max_by_key(|&from| place(from)).expect("several lead here");
-            let copies = self.function.copy_blocks(&self.blocks(|part| part == node), &[]);
+            let blocks = self.blocks(|part| part == node);
+            if !self.has_room_for(&blocks) {
+                return false;
+            }
+            let copies = self.function.copy_blocks(&blocks, &[]);
             for (block, place, to) in self.edges(|from, to| from == chosen && to == node) {
                 block.terminator().set_successor(place, copies.of_block(to));
             }

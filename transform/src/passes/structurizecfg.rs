@@ -23,14 +23,16 @@
 //!    that must not stand beside it.
 //!
 //! # Limitation
-//! LLVM's pass works on regions with one entry and one exit, and leaves everything else unchanged. A remark names each
-//! function that is not structured afterwards.
+//! Functions with calls that must not depend on more branches than before (`convergent`) are left, as `split-nodes`
+//! leaves them, and so are functions that `linearize` would make more than `growth` times their size by its estimate:
+//! LLVM's guards and phis are as many. LLVM's pass works on regions with one entry and one exit, and leaves everything
+//! else unchanged. A remark names each function that is not structured afterwards.
 //!
 //! Source: LLVM 19, `llvm/lib/Transforms/Scalar/StructurizeCFG.cpp`.
 
 use parameters::Settings;
 
-use super::linearize::{is_structured, prepare};
+use super::linearize::{GROWTH, estimate, is_structured, prepare};
 use super::split_nodes::{outcome, remark, size};
 use crate::flow::Flow;
 use crate::llvm::Module;
@@ -39,7 +41,7 @@ use crate::remark::{Remark, Split};
 const NAME: &str = "structurizecfg";
 
 /// Runs LLVM's passes where a function is not structured.
-pub(crate) fn run(module: &mut Module, _settings: &Settings) -> Vec<Remark> {
+pub(crate) fn run(module: &mut Module, settings: &Settings) -> Vec<Remark> {
     let mut remarks = Vec::new();
     let mut changed: Vec<(String, Split)> = Vec::new();
     let functions = module.functions_to_optimise();
@@ -48,8 +50,12 @@ pub(crate) fn run(module: &mut Module, _settings: &Settings) -> Vec<Remark> {
         if switches.is_empty() && is_structured(&Flow::of(function)) {
             continue;
         }
-        if let Some((at, reason)) = prepare::obstacle(function) {
+        if let Some((at, reason)) = prepare::obstacle(function).or_else(|| prepare::convergent_in(function)) {
             remarks.push(remark(NAME, function.name(), vec![at.place()], reason));
+            continue;
+        }
+        if let Some(reason) = estimate::obstacle(&Flow::of(function), settings.number(GROWTH.name)) {
+            remarks.push(remark(NAME, function.name(), Vec::new(), reason));
             continue;
         }
         let before = size(function);

@@ -3,12 +3,16 @@
 //! ```json
 //! {"pass":"fcs","kind":"taken","reason":"CallsFused","function":"main","subject":"work",
 //!  "places":[{"file":"a.c","line":7,"column":5,"inlined_at":null},null],
-//!  "numbers":{"callee":40,"fusion":3},"words":{"guard":"condition"},"gain":37,"text":"…"}
+//!  "numbers":{"callee":40,"fusion":3},"words":{"guard":"condition"},"gain":37,"gain_for":"…","text":"…"}
 //! ```
 
 use serde_json::{Map, Value, json};
 
 use super::{Place, Remark};
+
+/// What every gain is meant for: passes join paths, which helps where a model's lanes meet at joins.
+const GAIN_FOR: &str = "each time that lanes of a warp part there, under models that join them at post-dominators or at \
+                        the lowest pc";
 
 pub(super) fn of(remark: &Remark) -> Value {
     let numbers: Map<String, Value> =
@@ -25,6 +29,7 @@ pub(super) fn of(remark: &Remark) -> Value {
         "numbers": numbers,
         "words": words,
         "gain": remark.gain,
+        "gain_for": remark.gain.map(|_| GAIN_FOR),
         "text": remark.reason.to_string(),
     })
 }

@@ -5,6 +5,7 @@ mod json;
 mod linearized;
 mod melding;
 mod spills;
+mod wording;
 mod yaml;
 
 use std::fmt;
@@ -59,7 +60,9 @@ pub struct Remark {
     pub places: Vec<Option<Place>>,
     /// What was decided, and why.
     pub reason: Reason,
-    /// How many fetches of a warp whose lanes part the change saves, by the cost model, where it was reckoned.
+    /// How many fetches of a warp whose lanes part the change saves each time, by the cost model, where it was
+    /// reckoned: under models that join lanes at post-dominators or at the lowest pc. How often they part is not known;
+    /// where they stay together, the change costs.
     pub gain: Option<i64>,
 }
 
@@ -247,6 +250,17 @@ pub enum Reason {
         /// So many fetches more; none where the trace has no turn of the loop.
         costs: Option<i64>,
     },
+    /// Left: code for this target is priced as if it were for another, since there are no costs for it.
+    PricedAsOther(String),
+    /// Left: the pass knows nothing of this target.
+    OtherTarget(String),
+    /// Left: the function would grow too much.
+    GrowsTooMuch {
+        /// How many instructions it would get by estimate, as far as they were counted.
+        added: usize,
+        /// How many it may get.
+        most: usize,
+    },
     /// Left: the pass reached its limit of passes over the function.
     GoneOver {
         /// How many candidates were left.
@@ -320,6 +334,9 @@ impl Reason {
             Reason::Endless => "Endless",
             Reason::ArmCalls(_) => "ArmCalls",
             Reason::LoopsApart { .. } => "LoopsApart",
+            Reason::PricedAsOther(_) => "PricedAsOther",
+            Reason::OtherTarget(_) => "OtherTarget",
+            Reason::GrowsTooMuch { .. } => "GrowsTooMuch",
             Reason::GoneOver { .. } => "GoneOver",
             Reason::Refused(_) => "Refused",
         }
@@ -361,6 +378,7 @@ impl Reason {
                 vec![("bytes", bytes as i64), ("capacity", capacity as i64)]
             }
             Reason::LoopsApart { costs } => costs.map(|costs| ("costs", costs)).into_iter().collect(),
+            Reason::GrowsTooMuch { added, most } => vec![("added", added as i64), ("most", most as i64)],
             Reason::GoneOver { left } => vec![("left", left as i64)],
             _ => Vec::new(),
         }
@@ -379,90 +397,10 @@ impl Reason {
             Reason::Barrier(place) => Some(("action", place.action.name())),
             Reason::MarkLost(why) => Some(("why", why.name())),
             Reason::ArmCalls(callee) => Some(("callee", callee)),
+            Reason::PricedAsOther(target) | Reason::OtherTarget(target) => Some(("target", target)),
             Reason::Refused(why) => Some(("why", why)),
             _ => None,
         }
-    }
-}
-
-impl fmt::Display for Aligned {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Aligned { pairs, apart, fused } = self;
-        write!(f, "{pairs} pairs; lanes that part need about {apart} instructions, fused {fused}")
-    }
-}
-
-/// The reason in words.
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let words = match self {
-            Reason::CallsFused { callee, fusion, guard } => {
-                let guard = match guard {
-                    GuardKind::Condition => "guarded by the branch's condition",
-                    GuardKind::Phi => "guarded by a phi",
-                };
-                return write!(f, "the callee costs about {callee} instructions, the fusion {fusion}; {guard}");
-            }
-            Reason::TailsMerged { common } => return write!(f, "{common} instructions in common"),
-            Reason::ArmsFused(aligned) => return write!(f, "{aligned}"),
-            Reason::Linearized(done) => return write!(f, "{done}"),
-            Reason::Split(done) => return write!(f, "{done}"),
-            Reason::Spilled(spills) => return write!(f, "{spills}"),
-            Reason::NotSpilled(why) => return f.write_str(why),
-            Reason::Barrier(place) => return write!(f, "{place}"),
-            Reason::MarkCopied { behind, past } => {
-                return write!(
-                    f,
-                    "the compiler copied the place; lanes that met here reach {behind} copies after it together, and \
-                     {past} past it, where no lane is collected"
-                );
-            }
-            Reason::MarkLost(why) => return write!(f, "{why}"),
-            Reason::SharedMemoryFull { bytes, capacity } => {
-                return write!(f, "a warp's chain of calls would share {bytes} bytes, and it has {capacity}");
-            }
-            Reason::CallsWithoutProfit { callee, fusion } => {
-                return write!(f, "no profit: the callee costs about {callee} instructions, the fusion {fusion}");
-            }
-            Reason::TailsWithoutProfit { common, jumps } => {
-                return write!(f, "no profit: {common} instructions in common, {jumps} more jumps");
-            }
-            Reason::ArmsWithoutProfit(aligned) => return write!(f, "no profit: {aligned}"),
-            Reason::Melded(melding) => return write!(f, "{melding}"),
-            Reason::MeldWithoutProfit(melding) => return write!(f, "no profit: {melding}"),
-            Reason::LanesAgree => "all lanes of a warp take the same side of the branch",
-            Reason::MeldTooLarge => "the subgraphs are too large to be compared",
-            Reason::NoSubgraph(why) => return write!(f, "{why}"),
-            Reason::Attribute(name) => return write!(f, "the calls differ in the attribute {name}"),
-            Reason::ArmCalls(callee) => return write!(f, "an arm calls {callee}, and calls are left to fcs"),
-            Reason::LoopsApart { costs } => return linearized::write_apart(f, *costs),
-            Reason::GoneOver { left } => {
-                return write!(f, "{left} candidates are left, and the limit of passes over the function is reached");
-            }
-            Reason::Refused(why) => why,
-            Reason::BehindJoin => "one call stands after the join, which the other call's path reaches too",
-            Reason::NoBranch => "the paths do not part at a branch",
-            Reason::InLoop => "a call is in a loop that does not contain the branch or the other call",
-            Reason::IrreducibleLoop => "the loop around the branch has several entries",
-            Reason::MayUnwind => "a call may unwind into a handler of exceptions",
-            Reason::MustBeTail => "a call must be a jump at the end of its function",
-            Reason::Bundles => "a call has operand bundles",
-            Reason::ReturnsTwice => "the callee returns twice",
-            Reason::NoMerge => "the calls are marked nomerge",
-            Reason::UnjoinableArgument => "an argument is not a value that a phi can join",
-            Reason::AddressTaken => "the address of a block is taken",
-            Reason::InHandler => "a call stands where an exception lands",
-            Reason::EnteredByAssembly => "a block is entered by inline assembly",
-            Reason::UnstorableValue => "a value that cannot be stored is used after a call",
-            Reason::ResultOfInvoke => "the result of a call that may throw is used after a call",
-            Reason::FunctionTypes => "the calls use different function types",
-            Reason::ArgumentTypes => "the calls pass values of different types",
-            Reason::ConstantArgument => "the calls differ in an argument that must be a constant",
-            Reason::CallingConventions => "the calls have different calling conventions",
-            Reason::Convergent => "a call must not depend on more branches than before",
-            Reason::Endless => "the callee does not return, so nothing is gained",
-        };
-        f.write_str(words)
     }
 }
 

@@ -132,6 +132,9 @@ mod tests {
             Reason::ArmsWithoutProfit(aligned),
             Reason::LoopsApart { costs: Some(3) },
             Reason::LoopsApart { costs: None },
+            Reason::PricedAsOther("aarch64-linux-gnu".to_owned()),
+            Reason::OtherTarget("wasm32".to_owned()),
+            Reason::GrowsTooMuch { added: 300, most: 200 },
             Reason::GoneOver { left: 2 },
             Reason::Melded(melding),
             Reason::MeldTooLarge,
@@ -200,6 +203,8 @@ mod tests {
         assert_eq!((&first["numbers"]["fusion"], &first["words"]["guard"]), (&4.into(), &"phi".into()));
         assert_eq!((&first["places"][0]["line"], &first["places"][1]), (&7.into(), &serde_json::Value::Null));
         assert_eq!((&first["gain"], &first["function"]), (&40.into(), &"_Z1fv".into()));
+        assert!(first["gain_for"].as_str().is_some_and(|models| models.contains("post-dominators")), "{text}");
+        assert!(lines.iter().all(|line| line["gain"].is_null() == line["gain_for"].is_null()), "{text}");
         assert!(lines.iter().any(|line| line["words"]["callee"] == "op\n\"x\""), "{text}");
     }
 }

@@ -271,6 +271,8 @@ impl Job {
         }
         // It was written by the first half, and would be overwritten with less.
         job.leave_out(&["-serialize-diagnostic-file"]);
+        // What other modules give was taken over by the first half, which said what there is to say of that.
+        job.0.retain(|word| !word.as_bytes().starts_with(b"-fthinlto-index="));
         job
     }
 
@@ -299,6 +301,18 @@ impl Job {
                 self.0.drain(place..place + 2);
             }
         }
+    }
+
+    /// Whether the compiler is to tell what it optimised.
+    pub(super) fn asks_remarks(&self) -> bool {
+        let asks = ["-Rpass", "-opt-record"];
+        self.0.iter().any(|word| asks.iter().any(|start| word.as_bytes().starts_with(start.as_bytes())))
+    }
+
+    /// Whether the job makes line tables and no other debug information.
+    pub(super) fn has_line_tables_only(&self) -> bool {
+        let mut kinds = self.0.iter().filter_map(|word| word.as_bytes().strip_prefix(b"-debug-info-kind="));
+        kinds.next_back().is_some_and(|kind| kind == b"line-tables-only")
     }
 
     /// The word after an option.

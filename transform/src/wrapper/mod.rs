@@ -100,7 +100,11 @@ fn warn_of_link_time_code(build: &Build, answer: &jobs::Answer, scratch: &Scratc
 /// The user's command line with our options before it, so that the user's win, and link-time optimisation off after it:
 /// it would put code generation where no pass of ours can come before it.
 fn command_line(build: &Build) -> Vec<OsString> {
-    let mut ours = vec!["--start-no-unused-arguments", "-gline-tables-only"];
+    let (options, files) = build.arguments.split_at(end_of_options(&build.arguments));
+    let mut ours = vec!["--start-no-unused-arguments"];
+    if !is_for_bpf(options) {
+        ours.push("-gline-tables-only");
+    }
     ours.extend(NO_UNSWITCHING);
     // The pass's changes of branches would be undone.
     let structures = ["linearize", "split-nodes", "structurizecfg"];
@@ -119,7 +123,18 @@ fn command_line(build: &Build) -> Vec<OsString> {
     }
     ours.push("--end-no-unused-arguments");
     let no_lto = ["--start-no-unused-arguments", "-fno-lto", "--end-no-unused-arguments"];
-    let (options, files) = build.arguments.split_at(end_of_options(&build.arguments));
     let words = ours.into_iter().map(OsString::from).chain(options.iter().cloned());
     words.chain(no_lto.map(OsString::from)).chain(files.iter().cloned()).collect()
+}
+
+/// Whether code is for the kernel's own machine: for that, clang 19 crashes where it is to make line tables and no
+/// other debug information. Remarks have no places then, unless the user asks for more.
+fn is_for_bpf(options: &[OsString]) -> bool {
+    let options = words::expanded(options);
+    options.iter().enumerate().any(|(i, word)| {
+        let word = word.to_string_lossy();
+        let behind = i > 0 && options[i - 1] == "-target";
+        let target = word.strip_prefix("--target=").or(behind.then_some(&*word));
+        target.is_some_and(|target| target.starts_with("bpf"))
+    })
 }

@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::Permissions;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use super::build::{Build, Built, Layout, Shape};
 use super::direct::Command;
 use super::jobs::{Answer, Job, Level, Product};
 use super::scratch::{Scratch, Streams};
-use super::{by_products, code, diagnostics};
+use super::{by_products, code, diagnostics, words};
 use crate::llvm::{CodeOptions, Module, WellFormed};
 use crate::{Error, Pipeline, Remark, Result};
 
@@ -34,7 +34,8 @@ pub(super) fn direct(build: &Build, command: &Command, scratch: &Scratch) -> Res
     let mut built = Built { status: number(output.status), remarks: Vec::new() };
     if built.status == 0 {
         let Some(job) = command.job(&log) else { return Ok(None) };
-        let halves = Halves { job: &job, files, scratch, optimised_here: None, alone: true, keep_ir: None };
+        let lines = asks_for_lines(build);
+        let halves = Halves { job: &job, files, scratch, optimised_here: None, alone: true, lines, keep_ir: None };
         built.status = halves.finish(Product::OBJECT, &passes, &mut built.remarks)?;
     }
     Ok(Some(built))
@@ -61,6 +62,7 @@ pub(super) fn all(build: &Build, answer: &Answer, scratch: &Scratch) -> Result<B
                     scratch,
                     optimised_here: optimised_here(build, job),
                     alone,
+                    lines: asks_for_lines(build),
                     keep_ir: build.keep_ir.as_deref(),
                 };
                 halves.compile(product, &passes, &mut built.remarks)?
@@ -94,8 +96,17 @@ struct Halves<'a> {
     optimised_here: Option<Level>,
     /// The only one of this call.
     alone: bool,
+    /// Whether the user has asked for line tables.
+    lines: bool,
     /// Where the IR from which code is generated is kept.
     keep_ir: Option<&'a Path>,
+}
+
+/// Whether the user's words ask for line tables and no more. Else those in a job are there since we ask for them, so
+/// that remarks have places.
+fn asks_for_lines(build: &Build) -> bool {
+    const WORDS: [&str; 4] = ["-g1", "-ggdb1", "-gline-tables-only", "-gmlt"];
+    words::expanded(&build.arguments).iter().any(|word| WORDS.iter().any(|asks| word == asks))
 }
 
 /// Where a build has the optimiser run here: at which level.
@@ -148,7 +159,7 @@ impl Halves<'_> {
                     module = self.keep(folder, module)?;
                 } else if let Some(options) = self.code_options(product) {
                     if let Some(object) = module.into_object(&options) {
-                        return replace(output, &object).map(|()| 0);
+                        return status_of_output(replace(output, &object));
                     }
                     module = self.transformed(passes)?.0;
                 }
@@ -156,20 +167,24 @@ impl Halves<'_> {
                 write(transformed, &module.to_bitcode())?;
                 self.generate_code(transformed, (start, SystemTime::now()))
             }
-            Product::Bitcode => write(output, &module.to_bitcode()).map(|()| 0),
-            Product::IrText => write(output, module.to_text().as_bytes()).map(|()| 0),
+            Product::Bitcode => status_of_output(write(output, &module.to_bitcode())),
+            Product::IrText => status_of_output(write(output, module.to_text().as_bytes())),
         }
     }
 
     /// The second step.
     fn transformed(&self, passes: &Pipeline) -> Result<(WellFormed, Vec<Remark>)> {
-        passes.apply(|| {
+        let (module, remarks) = passes.apply(|| {
             let mut module = Module::read(&self.files[0])?;
             if let Some(level) = self.optimised_here {
                 module.run_passes_for_gpu(&format!("default<{level}>"), &self.job.tuning())?;
             }
             Ok(module)
-        })
+        })?;
+        // The compiler would make no line tables that the user has not asked for.
+        // Where code generation is asked for remarks, they have their places from these.
+        let ours = !self.lines && self.keep_ir.is_none() && self.job.has_line_tables_only() && !self.job.asks_remarks();
+        Ok((if ours { module.without_debug_information() } else { module }, remarks))
     }
 
     /// With what the third step may be done in this process.
@@ -232,6 +247,20 @@ fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     let written =
         if path.as_os_str() == "-" { std::io::stdout().write_all(bytes) } else { std::fs::write(path, bytes) };
     written.map_err(|source| Error::Write { path: path.to_owned(), source })
+}
+
+/// The status of a job whose output was written or could not be: the compiler's, which makes no difference between that
+/// and a source that does not compile. A pipe without a reader ends us as it would end the compiler.
+fn status_of_output(written: Result<()>) -> Result<u8> {
+    match written {
+        Err(Error::Write { path, source }) if source.kind() != ErrorKind::BrokenPipe => {
+            let error = Error::Write { path, source };
+            // Standard error may be closed; then nobody wants to read it.
+            let _ = writeln!(std::io::stderr(), "lockstep: {error}");
+            Ok(1)
+        }
+        written => written.map(|()| 0),
+    }
 }
 
 /// Writes an object file at once: as with clang, nobody finds a part of it. What is no file, such as `/dev/null`, is

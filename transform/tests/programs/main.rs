@@ -13,5 +13,7 @@ mod melding;
 mod progress;
 mod random;
 mod spill;
+mod spill_runtime;
 mod structuring;
+mod torture;
 mod workloads;

@@ -10,7 +10,7 @@ use llvm_sys::prelude::*;
 use llvm_sys::{LLVMAttributeFunctionIndex, LLVMAttributeIndex};
 use rustc_hash::FxHashMap;
 
-use crate::llvm::{Instruction, Opcode};
+use crate::llvm::{Instruction, Opcode, Value};
 
 /// Intrinsics, by how their names begin, whose argument names a variable, a type or a slot of the stack. The verifier
 /// or code generation wants the constant itself there, though no attribute says so.
@@ -102,24 +102,28 @@ impl<'m> Instruction<'m> {
         std::iter::once(LLVMAttributeFunctionIndex).chain(0..=arguments)
     }
 
-    /// Whether a call has an attribute of this name for itself as a whole, on the call or on the function that it
-    /// calls.
+    /// Whether a call, one that may throw or one of inline assembly with several ways on included, has an attribute of
+    /// this name for itself as a whole, on the call or on the function that it calls.
     #[must_use]
     pub fn call_has(self, name: &str) -> bool {
         let kind = kind_named(name);
-        let Some(callee) = self.callee() else { return false };
-        if kind == 0 {
+        if kind == 0 || !matches!(self.opcode(), Opcode::LLVMCall | Opcode::LLVMInvoke | Opcode::LLVMCallBr) {
             return false;
         }
+        // SAFETY: it is a call.
+        let callee = Value::of_raw(unsafe { LLVMGetCalledValue(self.raw()) }, self.module());
         // SAFETY: it is a call, whose attributes at this index are asked for.
         let here = unsafe { !LLVMGetCallSiteEnumAttribute(self.raw(), LLVMAttributeFunctionIndex, kind).is_null() };
         here || (callee.is_function() && function_has(callee.raw(), name))
     }
 
-    /// Whether an argument of a call must stay the constant that it is, by what the called function says, or what LLVM
-    /// wants of it.
+    /// Whether an argument of a call must stay the constant or the variable that it is, by what the called function
+    /// says, or what LLVM wants of it.
     #[must_use]
     pub fn must_stay_constant(self, argument: usize) -> bool {
+        if self.arguments().get(argument).is_some_and(|value| value.is_swift_error()) {
+            return true;
+        }
         let kind = kind_named("immarg");
         let Some(callee) = self.callee().filter(|callee| callee.is_function()) else { return false };
         if callee.is_intrinsic() && NAMING.iter().any(|name| callee.name().starts_with(name)) {

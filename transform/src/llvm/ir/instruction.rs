@@ -141,7 +141,9 @@ impl<'m> Instruction<'m> {
         assert!(old.type_of().is_first_class(), "an operand is replaced that is no value of the program");
         let constant_only = match self.opcode() {
             Opcode::LLVMSwitch => index > 0,
-            Opcode::LLVMLandingPad | Opcode::LLVMCatchPad | Opcode::LLVMCleanupPad | Opcode::LLVMIndirectBr => true,
+            // The address comes first, then the blocks.
+            Opcode::LLVMIndirectBr => index > 0,
+            Opcode::LLVMLandingPad | Opcode::LLVMCatchPad | Opcode::LLVMCleanupPad => true,
             Opcode::LLVMGetElementPtr => index > 1 && old.is_constant() && !value.is_constant(),
             _ => false,
         };
@@ -392,14 +394,14 @@ impl<'m> Instruction<'m> {
             let of_type = operand.type_of();
             // SAFETY: there is such an operand; poison, and the token that is none, have its type.
             unsafe {
-                if of_type.is_first_class() {
+                if of_type.has_poison() {
                     LLVMSetOperand(self.raw, i as u32, LLVMGetPoison(of_type.raw()));
                 } else if of_type.is_token() {
                     LLVMSetOperand(self.raw, i as u32, LLVMConstNull(of_type.raw()));
                 }
             }
         }
-        if self.type_of().is_first_class() {
+        if self.type_of().has_poison() {
             // What is left are notes for a debugger, and instructions that are discarded too.
             // SAFETY: poison has its type and is not it.
             unsafe { LLVMReplaceAllUsesWith(self.raw, LLVMGetPoison(self.type_of().raw())) };

@@ -4,11 +4,11 @@
 use std::ffi::c_char;
 use std::ptr;
 
-use llvm_sys::LLVMInlineAsmDialect;
 use llvm_sys::core::*;
 use llvm_sys::ir_reader::LLVMParseIRInContext;
 use llvm_sys::linker::LLVMLinkModules2;
 use llvm_sys::target::{LLVMABIAlignmentOfType, LLVMABISizeOfType, LLVMGetModuleDataLayout, LLVMStoreSizeOfType};
+use llvm_sys::{LLVMInlineAsmDialect, LLVMVisibility};
 
 use crate::llvm::ir::module::taken_message;
 use crate::llvm::{Builder, Module, Shape, Type, Value};
@@ -61,6 +61,20 @@ impl<'m> Builder<'m> {
             let mut index = [LLVMConstInt(LLVMInt64TypeInContext(module.context()), bytes, 0)];
             let byte = LLVMInt8TypeInContext(module.context());
             Value::of_raw(LLVMBuildGEP2(builder, byte, address.raw(), index.as_mut_ptr(), 1, UNNAMED), module)
+        }
+    }
+
+    /// An address as many bytes behind another as an integer of 64 bits says.
+    #[track_caller]
+    pub fn behind_by(self, address: Value<'m>, bytes: Value<'m>) -> Value<'m> {
+        assert!(address.type_of().is_pointer(), "bytes behind what is no address");
+        assert!(bytes.type_of().shape() == Shape::Integer(64), "bytes that are no integer of 64 bits");
+        let module = self.module();
+        let builder = self.raw(&[address, bytes]);
+        // SAFETY: the builder stands in a live block; the base is an address, the index an integer.
+        unsafe {
+            let byte = LLVMInt8TypeInContext(module.context());
+            Value::of_raw(LLVMBuildGEP2(builder, byte, address.raw(), &mut bytes.raw(), 1, UNNAMED), module)
         }
     }
 
@@ -128,6 +142,32 @@ impl<'m> Builder<'m> {
             LLVMBuildCall2(builder, takes, assembly, argument.as_mut_ptr(), 1, UNNAMED)
         };
         Value::of_raw(raw, self.module())
+    }
+}
+
+impl<'m> crate::llvm::Function<'m> {
+    /// The address of a variable of so many bytes that is defined elsewhere in what is linked together with the module,
+    /// and is not seen from outside of that.
+    ///
+    /// # Panics
+    /// When the module defines something else of this name.
+    #[must_use]
+    pub fn outside_variable(self, name: &str, bytes: u64) -> Value<'m> {
+        let module = self.as_value().module();
+        let name = std::ffi::CString::new(name).expect("a name without zeros");
+        // SAFETY: the module is alive, the name is copied, and the type is an array's; a variable of this name is one
+        // of ours.
+        unsafe {
+            let mut variable = LLVMGetNamedGlobal(module.raw(), name.as_ptr());
+            if variable.is_null() {
+                let taken = !LLVMGetNamedFunction(module.raw(), name.as_ptr()).is_null();
+                assert!(!taken, "a function has the name of a variable of ours");
+                let holds = LLVMArrayType2(LLVMInt8TypeInContext(module.context()), bytes);
+                variable = LLVMAddGlobal(module.raw(), holds, name.as_ptr());
+                LLVMSetVisibility(variable, LLVMVisibility::LLVMHiddenVisibility);
+            }
+            Value::of_raw(variable, module)
+        }
     }
 }
 

@@ -163,6 +163,14 @@ impl<'m> Value<'m> {
         unsafe { LLVMReplaceAllUsesWith(self.raw, other.raw) };
     }
 
+    /// Whether it is the address of an error result of Swift's convention: it stands in a register, may only be loaded
+    /// from, stored to and passed on, and nothing may be put in its place.
+    #[must_use]
+    pub fn is_swift_error(self) -> bool {
+        // SAFETY: it is a value, and alive.
+        unsafe { lockstep_is_swift_error(self.raw) }
+    }
+
     /// The opcode, for instructions.
     #[must_use]
     pub fn opcode(self) -> Option<LLVMOpcode> {
@@ -354,6 +362,14 @@ impl<'m> Type<'m> {
         Some((raw.into_iter().map(|raw| Type::of_raw(raw, self.module)).collect(), variadic))
     }
 
+    /// Whether nothing may depend on some value of it: also where no pass may make or keep one, as of tiles of a matrix
+    /// unit.
+    pub(in crate::llvm) fn has_poison(self) -> bool {
+        use LLVMTypeKind::*;
+        let none = [LLVMVoidTypeKind, LLVMLabelTypeKind, LLVMMetadataTypeKind, LLVMTokenTypeKind, LLVMFunctionTypeKind];
+        !none.contains(&self.kind())
+    }
+
     /// Whether its values are tokens, which tie instructions together.
     pub(in crate::llvm) fn is_token(self) -> bool {
         matches!(self.kind(), LLVMTypeKind::LLVMTokenTypeKind)
@@ -398,3 +414,7 @@ impl PartialEq for Type<'_> {
 }
 
 impl Eq for Type<'_> {}
+
+unsafe extern "C" {
+    fn lockstep_is_swift_error(value: LLVMValueRef) -> bool;
+}

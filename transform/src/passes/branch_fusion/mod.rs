@@ -42,11 +42,11 @@
 mod align;
 mod fuse;
 
-use crate::alignment;
 use crate::context::Context;
 use crate::cost::CostModel;
 use crate::llvm::{Block, Function, Instruction, Opcode, Value};
 use crate::remark::{Aligned, Reason};
+use crate::{alignment, alike};
 
 /// Arms are aligned in time and space of the product of their lengths: this many pairs take some milliseconds.
 const MOST_PAIRS: usize = 250_000;
@@ -125,6 +125,9 @@ impl<'m> Diamond<'m> {
 
     /// Why its arms are left, whatever could be gained.
     fn obstacle(&self) -> Option<Reason> {
+        if self.bodies.iter().flatten().any(|i| alike::is_convergent(*i)) {
+            return Some(Reason::Convergent);
+        }
         let callees = self.bodies.iter().flatten().filter_map(|i| i.callee());
         let callee = callees.into_iter().find(|callee| !callee.is_intrinsic())?;
         let name = if callee.is_function() { callee.name() } else { "what is no named function".to_owned() };

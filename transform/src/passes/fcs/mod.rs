@@ -43,6 +43,10 @@
 //! The fused call is marked `noduplicate`, or jump threading in a later optimiser run would undo the fusion.
 //!
 //! # Limitation
+//! Calls that must not depend on more branches than before (`convergent`: barriers of GPUs, and what holds them) stay
+//! apart, as do calls on whose paths such a call stands: the guard would be one more branch around it, and a fused one
+//! would be made by other lanes together.
+//!
 //! Which branches diverge is not analysed: lanes that stay together pay for the jumps and the guard. Unchanged are:
 //! calls in a loop that does not contain the branch, calls that may unwind into a handler (`invoke`), tail calls that
 //! must be jumps, inline assembly, and intrinsics that do not become library calls. Unchanged is also a call in one arm
@@ -58,9 +62,11 @@ mod pairs;
 mod reach;
 mod sites;
 
-use self::pairs::Wanted;
+use rustc_hash::FxHashMap;
+
+use self::pairs::{Fusion, Pair, Round, Wanted};
 use crate::context::Context;
-use crate::llvm::{Function, Module};
+use crate::llvm::{Function, Instruction, Module};
 use crate::remark::Reason;
 
 /// How much is looked at while pairs are fused one at a time, in pairs (see [`pairs::Round::looks`]), and
@@ -76,10 +82,68 @@ const MOST_LOOKS: usize = 8;
 /// half as many each time.
 const MOST_ROUNDS: usize = 16;
 
+/// One phi may come for so many instructions of a function: values that are used behind a fused call need one each,
+/// and one more at each fused call on the way, so that an interpreter whose cases call the same functions would become
+/// several times its size. Code generation makes up to two moves of a phi.
+const SIZE_OF_A_PHI: usize = 4;
+
+/// Smaller functions may get as many as one of so many instructions.
+const LEAST_SIZE: usize = 64;
+
+/// How many phis may still come, and what was found out about pairs.
+struct Room<'m> {
+    left: usize,
+    /// Pairs that were left, by their calls: for want of room, of which there is never more later, or of profit, which
+    /// is looked for again when nothing else is left.
+    refused: FxHashMap<[Instruction<'m>; 2], Reason>,
+}
+
+impl<'m> Room<'m> {
+    fn of(function: Function<'m>) -> Room<'m> {
+        let size: usize = function.blocks().into_iter().map(|block| block.len()).sum();
+        Room { left: size.max(LEAST_SIZE) / SIZE_OF_A_PHI, refused: FxHashMap::default() }
+    }
+
+    /// The verdict over a pair, where there is room for it; then that is taken.
+    fn judge(
+        &mut self,
+        round: &Round<'m>,
+        pair: &Pair,
+        wanted: Wanted,
+        context: &Context<'m>,
+    ) -> Result<Fusion, Reason> {
+        let calls = round.sites(pair).map(|site| site.call);
+        if let Some(reason) = self.refused.get(&calls) {
+            return Err(reason.clone());
+        }
+        let most = if wanted == Wanted::All { usize::MAX } else { self.left };
+        let verdict = match round.judge(pair, most, context) {
+            Ok(fusion) if fusion.phis > self.left => {
+                Err(Reason::GrowsTooMuch { added: 2 * fusion.phis, most: 2 * self.left })
+            }
+            verdict => verdict,
+        };
+        match &verdict {
+            Ok(fusion) => self.left -= fusion.phis,
+            Err(reason @ (Reason::GrowsTooMuch { .. } | Reason::CallsWithoutProfit { .. })) => {
+                self.refused.insert(calls, reason.clone());
+            }
+            Err(_) => {}
+        }
+        verdict
+    }
+
+    /// Has profit be looked for again.
+    fn look_again(&mut self) {
+        self.refused.retain(|_, reason| matches!(reason, Reason::GrowsTooMuch { .. }));
+    }
+}
+
 /// Fuses what is worth it in a function.
 pub(crate) fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
     let (mut looks, mut rounds) = (0, 0);
     let most_looks = LOOKS + LOOKS_OF_A_BLOCK * function.blocks().len();
+    let mut room = Room::of(*function);
     let mut wanted = Wanted::Possible;
     let mut sites = sites::of(*function);
     while sites::has_two_of_one_callee(&sites) {
@@ -88,7 +152,7 @@ pub(crate) fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
         let one_at_a_time = looks <= most_looks;
         let mut left = Vec::new();
         let taken = if one_at_a_time {
-            let judged = round.pairs().iter().map(|pair| (pair, round.judge(pair, context)));
+            let judged = round.pairs().iter().map(|pair| (pair, room.judge(&round, pair, wanted, context)));
             let mut taken = Vec::new();
             for (pair, verdict) in judged {
                 match verdict {
@@ -107,7 +171,7 @@ pub(crate) fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
                 context.remark("calls of one function".to_owned(), Vec::new(), Reason::GoneOver { left }, None);
                 break;
             }
-            round.side_by_side(|pair| match round.judge(pair, context) {
+            round.side_by_side(|pair| match room.judge(&round, pair, wanted, context) {
                 Ok(fusion) => Some(fusion),
                 Err(reason) => {
                     left.push((*pair, reason));
@@ -117,6 +181,7 @@ pub(crate) fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
         };
         if taken.is_empty() {
             if std::mem::replace(&mut wanted, Wanted::All) == Wanted::Possible {
+                room.look_again();
                 continue;
             }
             for (pair, reason) in left {

@@ -8,10 +8,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::reach::Reach;
 use super::sites::Site;
 use crate::alike;
-use crate::context::Context;
+use crate::context::{Context, Convergent};
 use crate::cost::CostModel;
 use crate::flow::Flow;
-use crate::llvm::{Block, Instruction, Opcode, Value};
+use crate::llvm::{Block, Instruction, Opcode, Use, Value};
 use crate::remark::{GuardKind, Reason};
 
 /// Among how many following calls of the same function a partner is looked for: enough for any branch that a person
@@ -47,9 +47,19 @@ pub(super) struct Round<'m> {
     nodes: Vec<NodeId>,
     /// Why a site cannot be fused with any other, if so.
     obstacles: Vec<Option<Reason>>,
+    convergent: Convergent,
     pairs: Vec<Pair>,
     /// How much work it was, in pairs of sites that were looked at.
     looks: usize,
+}
+
+/// What the fusion of a pair adds.
+#[derive(Clone, Copy)]
+pub(super) struct Fusion {
+    /// On each path.
+    pub(super) fetches: i64,
+    /// In the function.
+    pub(super) phis: usize,
 }
 
 /// How control leaves the fused block.
@@ -98,7 +108,9 @@ pub(super) fn of<'m>(context: &mut Context<'m>, sites: Vec<Site<'m>>, wanted: Wa
     let nodes = sites.iter().map(|site| flow.node(site.block)).collect();
     let obstacles = sites.iter().map(|site| site.obstacle()).collect();
     let costs = context.costs();
-    let mut round = Round { flow, dominators, loops, costs, sites, nodes, obstacles, pairs: Vec::new(), looks };
+    let convergent = Convergent::of(context);
+    let pairs = Vec::new();
+    let mut round = Round { flow, dominators, loops, costs, sites, nodes, obstacles, convergent, pairs, looks };
     for callee in callees {
         let numbers = &by_callee[&callee];
         if numbers.len() > 1 {
@@ -178,8 +190,9 @@ impl<'m> Round<'m> {
         }
     }
 
-    /// What the fusion of the pair adds, in fetches; why not, where it cannot or should not be fused.
-    pub(super) fn judge(&self, pair: &Pair, context: &Context<'m>) -> Result<i64, Reason> {
+    /// What the fusion of the pair adds; why not, where it cannot or should not be fused. Where it would add more than
+    /// `most` phis, or has no profit, it may add more than is said.
+    pub(super) fn judge(&self, pair: &Pair, most: usize, context: &Context<'m>) -> Result<Fusion, Reason> {
         self.shape(pair)?;
         let [one, other] = self.sites(pair);
         alike::calls(one.call, other.call)?;
@@ -187,9 +200,10 @@ impl<'m> Round<'m> {
         if arguments.any(|(i, (a, b))| a != b && one.call.must_stay_constant(i)) {
             return Err(Reason::ConstantArgument);
         }
-        let fusion = self.surgery(pair)?;
-        if pair.gain - fusion < context.threshold() {
-            return Err(Reason::CallsWithoutProfit { callee: pair.gain, fusion });
+        let worth = if most == usize::MAX { i64::MAX } else { pair.gain - context.threshold() };
+        let fusion = self.surgery(pair, most, worth)?;
+        if pair.gain - fusion.fetches < context.threshold() {
+            return Err(Reason::CallsWithoutProfit { callee: pair.gain, fusion: fusion.fetches });
         }
         let together = context.only_divergent()
             && context.lanes_stay_together(&self.flow, &self.dominators, [one.block, other.block]);
@@ -213,12 +227,15 @@ impl<'m> Round<'m> {
             return Err(Reason::IrreducibleLoop);
         }
         let [one, other] = pair.sites.map(|site| self.obstacles[site as usize].clone());
-        one.or(other).map_or(Ok(()), Err)
+        one.or(other).map_or(Ok(()), Err)?;
+        // The fused call's guard would be one more branch around it.
+        if self.convergent.is_parted_at(pair.branch) { Err(Reason::Convergent) } else { Ok(()) }
     }
 
     /// How many instructions the fusion adds on each path, about: a jump on each side, the guard, a phi for each
-    /// argument that differs, and two moves for each value that must be carried across the call.
-    fn surgery(&self, pair: &Pair) -> Result<i64, Reason> {
+    /// argument that differs, and two moves for each value that must be carried across the call. These are counted up
+    /// to where they are more than `most`, or take more fetches than are `worth` it.
+    fn surgery(&self, pair: &Pair, most: usize, worth: i64) -> Result<Fusion, Reason> {
         let [one, other] = self.sites(pair);
         let arguments = one.call.arguments();
         let differing = arguments.iter().zip(other.call.arguments()).filter(|(a, b)| **a != *b).count();
@@ -227,22 +244,41 @@ impl<'m> Round<'m> {
             // And a constant on each side, by which control is told apart.
             Guard::Phi => self.costs.guard() + 1,
         };
-        let carried = self.carried(pair, one)? + self.carried(pair, other)?;
-        Ok(self.costs.jump() + guard + differing as i64 + 2 * carried)
+        let mut carried = FxHashSet::default();
+        let fixed = self.costs.jump() + guard + differing as i64;
+        let most = most.min(usize::try_from((worth - fixed).max(0) / 2).unwrap_or(usize::MAX));
+        self.carried(pair, one, most, &mut carried)?;
+        self.carried(pair, other, most, &mut carried)?;
+        let fetches = fixed + 2 * carried.len() as i64;
+        Ok(Fusion { fetches, phis: carried.len() + differing })
     }
 
-    /// How many values made between the branch and the call are used after it: after the fusion, control reaches those
-    /// uses from the other side too, so that they no longer dominate those uses.
-    fn carried(&self, pair: &Pair, site: Site<'m>) -> Result<i64, Reason> {
+    /// The values made between the branch and the call that are used after it, before control comes by the branch
+    /// again: after the fusion, control reaches those uses from the other side too, so that they no longer dominate
+    /// those uses. Past calls that were fused before, it reaches this call from several sides already, and values of
+    /// any of them may have to be carried on.
+    fn carried(
+        &self,
+        pair: &Pair,
+        site: Site<'m>,
+        most: usize,
+        found: &mut FxHashSet<Instruction<'m>>,
+    ) -> Result<(), Reason> {
+        if found.len() > most {
+            return Ok(());
+        }
+        let (graph, home) = (self.flow.graph(), self.node(site));
         let body = site.block.instructions();
         let at = body.iter().position(|&i| i == site.call).unwrap_or(body.len());
-        let behind: FxHashSet<Instruction<'m>> = body.iter().skip(at + 1).copied().collect();
-        let mut count = 0;
-        let mut node = self.node(site);
-        while node != pair.branch {
-            let block = self.flow.block(node);
-            for instruction in block.instructions().into_iter().take_while(|&i| i != site.call) {
-                if instruction.type_of().is_void() || !self.is_used_after(instruction, site, &behind) {
+        let rest: FxHashSet<Instruction<'m>> = body.iter().skip(at + 1).copied().collect();
+        let behind = reached(graph.successors(home), pair.branch, |node| graph.successors(node));
+        let is_behind = |u: Use<'m>| match u.needed_in() {
+            Some(block) if block == site.block => u.user.is_phi() || rest.contains(&u.user),
+            block => block.and_then(|block| self.flow.find(block)).is_some_and(|node| behind.contains(&node)),
+        };
+        for node in reached(&[home], pair.branch, |node| graph.predecessors(node)) {
+            for instruction in self.flow.block(node).instructions().into_iter().take_while(|&i| i != site.call) {
+                if instruction.type_of().is_void() || !instruction.as_value().uses().into_iter().any(is_behind) {
                     continue;
                 }
                 if !instruction.type_of().is_first_class() {
@@ -251,24 +287,13 @@ impl<'m> Round<'m> {
                 if instruction.opcode() == Opcode::LLVMInvoke && instruction.successors()[0].entering().len() > 1 {
                     return Err(Reason::ResultOfInvoke);
                 }
-                count += 1;
+                found.insert(instruction);
+                if found.len() > most {
+                    return Ok(());
+                }
             }
-            node = self.dominators.idom(node).unwrap_or(pair.branch);
         }
-        Ok(count)
-    }
-
-    /// Whether the value is used where only the call leads; `behind` is what follows the call in its block.
-    fn is_used_after(&self, instruction: Instruction<'m>, site: Site<'m>, behind: &FxHashSet<Instruction<'m>>) -> bool {
-        let call_block = self.node(site);
-        let uses = instruction.as_value().uses();
-        uses.into_iter().any(|u| {
-            let Some(block) = u.needed_in() else { return false };
-            if block != site.block || u.user.is_phi() {
-                return self.dominators.dominates(call_block, self.flow.node(block));
-            }
-            behind.contains(&u.user)
-        })
+        Ok(())
     }
 
     /// How control returns after the fused call.
@@ -309,14 +334,14 @@ impl<'m> Round<'m> {
     }
 
     /// Says that a pair is taken.
-    pub(super) fn remark_on_taken(&self, pair: &Pair, fusion: i64, context: &mut Context<'m>) {
+    pub(super) fn remark_on_taken(&self, pair: &Pair, fusion: Fusion, context: &mut Context<'m>) {
         let guard = self.guard(pair).kind();
-        self.remark(pair, Reason::CallsFused { callee: pair.gain, fusion, guard }, context);
+        self.remark(pair, Reason::CallsFused { callee: pair.gain, fusion: fusion.fetches, guard }, context);
     }
 
     /// The pairs that can be fused side by side: those that `allow` accepts, in order, each if the two sides of its
     /// branch hold nothing of a pair taken before.
-    pub(super) fn side_by_side(&self, mut allow: impl FnMut(&Pair) -> Option<i64>) -> Vec<(Pair, i64)> {
+    pub(super) fn side_by_side(&self, mut allow: impl FnMut(&Pair) -> Option<Fusion>) -> Vec<(Pair, Fusion)> {
         let mut taken = Vec::new();
         // Blocks that dominate a site of a taken pair: with a block, all that dominate it.
         let mut busy = vec![false; self.flow.blocks().len()];
@@ -337,4 +362,17 @@ impl<'m> Round<'m> {
         }
         taken
     }
+}
+
+/// The nodes from which `ways` lead on and to which they lead, up to `end`, which is left out.
+fn reached<'g>(from: &[NodeId], end: NodeId, ways: impl Fn(NodeId) -> &'g [NodeId]) -> FxHashSet<NodeId> {
+    let mut seen: FxHashSet<NodeId> = std::iter::once(end).collect();
+    let mut open = from.to_vec();
+    while let Some(node) = open.pop() {
+        if seen.insert(node) {
+            open.extend(ways(node));
+        }
+    }
+    seen.remove(&end);
+    seen
 }

@@ -3,8 +3,8 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::Reason;
-use crate::cost;
 use crate::llvm::{Block, Function, Instruction, Opcode, Value};
+use crate::{alike, cost};
 
 /// A call of a function or function pointer.
 #[derive(Clone, Copy)]
@@ -64,6 +64,9 @@ impl Site<'_> {
         }
         if call.has_bundles() {
             return Some(Reason::Bundles);
+        }
+        if alike::is_convergent(call) {
+            return Some(Reason::Convergent);
         }
         if call.call_has("returns_twice") {
             return Some(Reason::ReturnsTwice);

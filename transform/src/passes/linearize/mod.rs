@@ -45,11 +45,13 @@
 //! has no edge back to it needs no guard for that block, and none at its end.
 //!
 //! # Limitation
-//! Functions with exceptions, jumps to addresses of blocks, `setjmp` or calls that must be jumps are left unchanged,
-//! with a remark. So are regions with calls that must not depend on more branches than before (`convergent`: barriers
-//! of GPUs), and what lies around them. A switch costs a comparison for each target. The optimiser would turn the
-//! result back into something close to the original. So the pass has to run last, and `lockstep cc` then makes code
-//! generation keep the branches.
+//! Guards, and phis for values that parts have in common, would make some functions tens of times their size: those
+//! that would become more than `growth` times it by estimate (`estimate.rs`) are left, their switches included. So are
+//! functions with exceptions, jumps to addresses of blocks, `setjmp` or calls that must be jumps, and those in which a
+//! switch decides about a call that must not depend on more branches than before (`convergent`: barriers of GPUs); and
+//! regions with such calls, and what lies around them. Each has a remark. A switch costs a comparison for each target.
+//! The optimiser would turn the result back into something close to the original. So the pass has to run last, and
+//! `lockstep cc` then makes code generation keep the branches.
 //!
 //! Source: Anantpur and Govindarajan, *Taming control divergence in GPUs through control flow linearization*, CC 2014,
 //! algorithm 1.
@@ -57,6 +59,7 @@
 mod applied;
 mod by_way;
 mod equality;
+pub(crate) mod estimate;
 mod needless;
 mod plan;
 pub(crate) mod prepare;
@@ -64,14 +67,22 @@ mod surgery;
 
 use flowgraph::{Builder, Dominators, Graph, NodeId, PostDominators, Reduction, Regions, unstructured_edges};
 use parameters::{Parameter, Values};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::plan::Plan;
 use self::surgery::{Part, Region};
-use crate::context::Context;
+use crate::context::{Context, Convergent};
 use crate::flow::Flow;
 use crate::llvm::{Block, Function, Instruction, Opcode};
 use crate::remark::{Added, Linearized, Reason};
+
+/// Of passes that structure functions.
+pub(crate) const GROWTH: Parameter = Parameter {
+    name: "growth",
+    values: Values::Number(1, 1_000_000),
+    default: 2,
+    help: "how many times its instructions a function may have afterwards: what would take more is left",
+};
 
 /// Of this pass.
 pub(crate) const PARAMETERS: &[Parameter] = &[
@@ -83,6 +94,7 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
                also those under other checks; 3 a check also joins the block before it; 4 all whose answer is known, \
                and no choice is made twice",
     },
+    GROWTH,
     Parameter {
         name: "only-divergent",
         values: Values::YesNo,
@@ -129,6 +141,16 @@ fn linearize<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
         if !structured {
             context.remark("control flow".to_owned(), vec![at.place()], reason, None);
         }
+        return;
+    }
+    let flow = context.flow();
+    if let Some(reason) = estimate::obstacle(&flow, context.settings().number(GROWTH.name)).filter(|_| !structured) {
+        context.remark("control flow".to_owned(), Vec::new(), reason, None);
+        return;
+    }
+    let convergent = Convergent::of(context);
+    if let Some(at) = switches.iter().find(|&&block| !structured && convergent.is_parted_at(flow.node(block))) {
+        context.remark("control flow".to_owned(), vec![at.terminator().place()], Reason::Convergent, None);
         return;
     }
     let before = counts(*function);
@@ -276,14 +298,20 @@ impl Parts {
     /// The parts of a function, where some blocks are one part whatever is in them: of each list, which begins with the
     /// block where control comes in.
     pub(crate) fn of<'m>(flow: &Flow<'m>, whole: &[Vec<Block<'m>>]) -> Parts {
-        let mut of: Vec<NodeId> = flow.graph().nodes().collect();
-        for blocks in whole {
-            for &block in blocks {
-                of[flow.node(block).index()] = flow.node(blocks[0]);
+        let nodes = |blocks: &Vec<Block<'m>>| blocks.iter().map(|&block| flow.node(block)).collect();
+        Parts::of_graph(flow.graph(), &whole.iter().map(nodes).collect::<Vec<_>>())
+    }
+
+    /// As [`Parts::of`], of any control flow.
+    fn of_graph(control: &Graph, whole: &[Vec<NodeId>]) -> Parts {
+        let mut of: Vec<NodeId> = control.nodes().collect();
+        for nodes in whole {
+            for &node in nodes {
+                of[node.index()] = nodes[0];
             }
         }
-        let graph = quotient(flow.graph(), &of, !whole.is_empty());
-        let ends = flow.graph().nodes().filter(|&node| flow.graph().successors(node).is_empty());
+        let graph = quotient(control, &of, !whole.is_empty());
+        let ends = control.nodes().filter(|&node| control.successors(node).is_empty());
         let exits: Vec<NodeId> = ends.map(|node| of[node.index()]).collect();
         let reduction = Reduction::of(&graph, &exits);
         let of = of.into_iter().map(|part| reduction.of_node(part)).collect();
@@ -293,35 +321,45 @@ impl Parts {
 
     /// The smallest regions that are not structured.
     fn regions<'m>(&self, flow: &Flow<'m>, function: Function<'m>) -> Vec<Region<'m>> {
-        let graph = quotient(flow.graph(), &self.of, true);
-        let exits: Vec<NodeId> = self.left.iter().copied().filter(|&n| graph.successors(n).is_empty()).collect();
-        let post = PostDominators::of(&graph, &exits);
-        let regions = Regions::of(&graph, &Dominators::of(&graph), &post);
         let mut blocks: FxHashMap<NodeId, Vec<Block<'m>>> = FxHashMap::default();
         for (node, part) in self.of.iter().enumerate() {
             blocks.entry(*part).or_default().push(flow.block(NodeId(node as u32)));
         }
-        let region = |members: &[NodeId], first: NodeId, behind: Block<'m>| {
+        let part = |node: &NodeId| Part { entry: flow.block(*node), blocks: blocks[node].clone() };
+        let region = |(members, behind): (Vec<NodeId>, Option<NodeId>)| Region {
+            parts: members.iter().map(part).collect(),
+            // Control may never leave: then what follows is a block that it does not reach.
+            behind: behind.map_or_else(|| prepare::nowhere(function), |node| flow.block(node)),
+        };
+        self.regions_of_graph(flow.graph()).into_iter().map(region).collect()
+    }
+
+    /// The smallest regions that are not structured: the parts of each, the one where control comes in first, and what
+    /// follows, where control may leave.
+    fn regions_of_graph(&self, control: &Graph) -> Vec<(Vec<NodeId>, Option<NodeId>)> {
+        let graph = quotient(control, &self.of, true);
+        let exits: Vec<NodeId> = self.left.iter().copied().filter(|&n| graph.successors(n).is_empty()).collect();
+        let post = PostDominators::of(&graph, &exits);
+        let regions = Regions::of(&graph, &Dominators::of(&graph), &post);
+        let ordered = |members: &[NodeId], first: NodeId| {
             let mut order: Vec<NodeId> = members.to_vec();
             order.sort_by_key(|&node| (node != first, node));
-            let part = |node: &NodeId| Part { entry: flow.block(*node), blocks: blocks[node].clone() };
-            Region { parts: order.iter().map(part).collect(), behind }
+            order
         };
         let is_leaf = |id| regions.ids().all(|other| regions.parent(other) != Some(id));
-        let found: Vec<Region<'m>> = regions
+        let found: Vec<_> = regions
             .ids()
             .filter(|&id| regions.members(id).len() > 1 && is_leaf(id))
-            .map(|id| region(regions.members(id), regions.entry(id), flow.block(regions.exit(id))))
+            .map(|id| (ordered(regions.members(id), regions.entry(id)), Some(regions.exit(id))))
             .collect();
         if !found.is_empty() {
             return found;
         }
-        // Control may never leave: then what follows is a block that it does not reach.
-        let ends = |node: &NodeId| blocks[node].iter().any(|block| block.terminator().successors().is_empty());
-        let last = exits.iter().copied().find(|exit| *exit != graph.entry() && ends(exit));
+        let ends: FxHashSet<NodeId> =
+            control.nodes().filter(|&node| control.successors(node).is_empty()).map(|n| self.of[n.index()]).collect();
+        let last = exits.iter().copied().find(|exit| *exit != graph.entry() && ends.contains(exit));
         let members: Vec<NodeId> = self.left.iter().copied().filter(|&node| Some(node) != last).collect();
-        let behind = last.map_or_else(|| prepare::nowhere(function), |node| flow.block(node));
-        vec![region(&members, graph.entry(), behind)]
+        vec![(ordered(&members, graph.entry()), last)]
     }
 }
 

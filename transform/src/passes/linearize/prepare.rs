@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::alike;
 use crate::llvm::{Binary, Block, Builder, Comparison, Function, Instruction, Opcode, Value};
 use crate::remark::Reason;
 
@@ -29,6 +30,11 @@ pub(crate) fn obstacle<'m>(function: Function<'m>) -> Option<(Instruction<'m>, R
     })
 }
 
+/// The first call of a function that must not depend on more branches than before.
+pub(crate) fn convergent_in(function: Function<'_>) -> Option<(Instruction<'_>, Reason)> {
+    function.blocks().into_iter().find_map(convergent).map(|call| (call, Reason::Convergent))
+}
+
 /// Takes the permission to be tail calls from calls that do not directly precede a return. Code generation gives their
 /// block a return of its own, so that it can jump to the callee, and takes intrinsics for calls there: `if (a || b)
 /// return x` has two ends then, and so has `if (a || b) return x; return f();`.
@@ -40,7 +46,7 @@ pub(super) fn keep_returns(function: Function<'_>) {
 
 /// A call that must not depend on more branches than before, such as a GPU's barrier.
 pub(crate) fn convergent(block: Block<'_>) -> Option<Instruction<'_>> {
-    block.instructions().into_iter().find(|i| i.opcode() == Opcode::LLVMCall && i.call_has("convergent"))
+    block.instructions().into_iter().find(|i| alike::is_convergent(*i))
 }
 
 /// Whether a switch decides by an integer of at most 64 bits.

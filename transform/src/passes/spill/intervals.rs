@@ -59,7 +59,9 @@ pub(super) fn of<'m>(flow: &Flow<'m>, free: Option<Value<'m>>) -> Vec<Interval<'
     let entry = flow.blocks()[0];
     for parameter in entry.function().parameters() {
         if takes_register(parameter.type_of()) && free != Some(parameter) {
-            intervals.extend(interval(parameter, NodeId(0), 1, true, flow, &places, &mut seen));
+            // There is no place for what must stay in its register.
+            let can_spill = !parameter.is_swift_error();
+            intervals.extend(interval(parameter, NodeId(0), 1, can_spill, flow, &places, &mut seen));
         }
     }
     for (i, block) in flow.blocks().iter().enumerate() {

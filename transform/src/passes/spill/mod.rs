@@ -37,16 +37,19 @@
 //!
 //! # Why the meaning is kept
 //! Each thread has its own copy of what its warp shares, [`DISTANCE`] below its frame, in memory that a constructor
-//! maps: so even a value that was wrongly called uniform is restored correctly. A replay treats the lanes' copies as
+//! maps ([`runtime`]), or in the frame itself where that is impossible: so even a value that was wrongly called uniform
+//! is restored correctly. A replay treats the lanes' copies as
 //! one place. With `check=yes` each shared store is followed by a read from an address made from the value
 //! ([`CHECKED`]): so a replay sees whether lanes that stored together stored the same.
 //!
 //! # Limitation
 //! Structures in registers stay there. Functions with `setjmp`, calls that must be jumps, coroutines, handlers of
-//! exceptions with frames of their own, or `asm goto` are left unchanged. Stacks must lie in the last 4 TiB of the
-//! address space, as Linux puts them on x86-64 with up to 30 random bits; stacks that a program lays out on its heap
-//! are elsewhere. Chains of calls are those within a module; callbacks from library functions are not followed.
-//! Symbolic strides (`n·tid`) are not rewritten.
+//! exceptions with frames of their own, or `asm goto` are left unchanged. The pass is for Linux on x86-64, and leaves
+//! modules for other machines. Stacks are to lie in the last 4 TiB of the address space, as Linux puts them on x86-64
+//! with up to 30 random bits: frames on stacks that a program lays out elsewhere share nothing, and neither do
+//! functions that are built with `-fsanitize=thread` or `memory`, whose shadow lies where the copies would. A replay
+//! counts what is kept there as local. Chains of calls are those within a module; callbacks from library functions are
+//! not followed. Symbolic strides (`n·tid`) are not rewritten.
 //!
 //! Source: Sampaio, Martins, Collange, Pereira, *Divergence analysis with affine constraints*, 2012, section 4, figure
 //! 6, and section 5 for the four allocators.
@@ -55,6 +58,7 @@ mod chains;
 mod intervals;
 mod rewrite;
 mod rows;
+mod runtime;
 mod scan;
 
 use parameters::{Parameter, Settings, Values};
@@ -134,44 +138,6 @@ pub(crate) const DISTANCE: u64 = 0x4000_0000_0000;
 /// Where the 2^20 bytes begin whose addresses tell what was stored: just below the copies.
 pub(crate) const CHECKED: u64 = 0x3bff_fff0_0000;
 
-/// How many bytes are mapped from [`CHECKED`] on: those whose addresses tell values, and the copies of 4 TiB of stacks.
-const MAPPED: u64 = (1 << 20) + (1 << 42);
-
-/// Code that maps the memory before anything else runs, once for a program of several modules: private, without a
-/// reservation, and at no other place (`mmap`'s flags 0x104022).
-fn runtime() -> String {
-    const TOLD: &str = "lockstep: mapping memory for values that warps share";
-    let length = TOLD.len() + 1;
-    format!(
-        r#"
-@__lockstep_shared_is_mapped = weak global i8 0
-@__lockstep_shared_message = linkonce_odr hidden constant [{length} x i8] c"{TOLD}\00"
-@llvm.global_ctors = appending global [1 x {{ i32, ptr, ptr }}] [{{ i32, ptr, ptr }} {{ i32 0, ptr @__lockstep_shared_map, ptr null }}]
-declare ptr @mmap(ptr, i64, i32, i32, i32, i64)
-declare void @perror(ptr)
-declare void @abort()
-define linkonce_odr hidden void @__lockstep_shared_map() {{
-  %mapped = load i8, ptr @__lockstep_shared_is_mapped
-  %first = icmp eq i8 %mapped, 0
-  br i1 %first, label %map, label %end
-map:
-  store i8 1, ptr @__lockstep_shared_is_mapped
-  %at = call ptr @mmap(ptr inttoptr (i64 {CHECKED} to ptr), i64 {MAPPED}, i32 3, i32 {flags}, i32 -1, i64 0)
-  %number = ptrtoint ptr %at to i64
-  %failed = icmp eq i64 %number, -1
-  br i1 %failed, label %stop, label %end
-stop:
-  call void @perror(ptr @__lockstep_shared_message)
-  call void @abort()
-  unreachable
-end:
-  ret void
-}}
-"#,
-        flags = 0x10_4022
-    )
-}
-
 /// What is done to a function.
 struct Plan<'m> {
     function: Function<'m>,
@@ -184,11 +150,23 @@ struct Plan<'m> {
 
 /// Allocates registers in all functions that may be optimised.
 pub(crate) fn run(module: &mut Module, settings: &Settings) -> Vec<Remark> {
+    let target = module.target();
+    if !is_known(&target) {
+        let (pass, function) = ("spill", module.source_name());
+        let (subject, reason) = ("the registers".to_owned(), Reason::OtherTarget(target));
+        return vec![Remark { pass, function, subject, places: Vec::new(), reason, gain: None }];
+    }
     let (remarks, shares) = over(module, settings);
     if shares {
-        module.link(&runtime()).expect("the code that maps memory goes with any module");
+        module.link(&runtime::code()).expect("the code that maps memory goes with any module");
     }
     remarks
+}
+
+/// Whether the code that maps memory, and where stacks lie, are right for a target: Linux on x86-64 with addresses of
+/// 64 bits. A module without a target is for the machine at hand.
+fn is_known(target: &str) -> bool {
+    target.is_empty() || target.starts_with("x86_64") && target.contains("linux") && !target.ends_with("x32")
 }
 
 /// As [`run`], without the code that maps memory; and whether that is needed.
@@ -219,6 +197,16 @@ fn over(module: &Module, settings: &Settings) -> (Vec<Remark>, bool) {
         let Some(facts) = program.function(function) else { continue };
         let mut known = Rows::of(facts, allocator, mode);
         known.shares &= !recursive.contains(&function);
+        if known.shares && rows::is_shadowed(function) {
+            known.shares = false;
+            remark(
+                function.name(),
+                "memory that a warp shares",
+                Reason::NotSpilled(
+                    "a sanitizer's shadow lies where it would be; values stay in each thread's own memory",
+                ),
+            );
+        }
         let plan = plan(&known, registers, facts.is_run_by_threads());
         if plan.spilled.is_empty() {
             continue;

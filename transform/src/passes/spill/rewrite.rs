@@ -3,10 +3,10 @@
 use rustc_hash::FxHashMap;
 
 use super::rows::{Row, Thread};
-use super::{CHECKED, DISTANCE, Plan, intervals};
+use super::{CHECKED, Plan, intervals, runtime};
 use crate::Spills;
 use crate::flow::Flow;
-use crate::llvm::{Binary, Builder, Function, Instruction, Type, Value};
+use crate::llvm::{Binary, Builder, Comparison, Function, Instruction, Type, Value};
 
 /// Room for what a warp shares: in a frame that no other call has at the same time.
 pub(super) fn room(plan: &Plan<'_>) -> (Vec<u64>, u64, u32) {
@@ -29,7 +29,9 @@ struct Rewriter<'m> {
     thread: Option<Thread<'m>>,
     /// Where what the warp shares begins.
     base: Option<Value<'m>>,
-    checks: bool,
+    /// Where values are to be told by addresses: whether the memory for that is mapped, and an address to read
+    /// otherwise.
+    checks: Option<(Value<'m>, Value<'m>)>,
     counts: Spills,
 }
 
@@ -50,11 +52,22 @@ pub(super) fn apply(plan: &Plan<'_>, flow: &Flow<'_>, checks: bool) -> Spills {
     let (offsets, bytes, alignment) = room(plan);
     let counts =
         Spills { registers: plan.registers, values: plan.spilled.len(), fixed: plan.fixed, bytes, ..Spills::default() };
-    let mut rewriter = Rewriter { function, wide, thread: plan.thread, base: None, checks, counts };
+    let mut rewriter = Rewriter { function, wide, thread: plan.thread, base: None, checks: None, counts };
     if plan.spilled.iter().any(|(_, row)| row.is_shared()) {
+        // The room is used where this frame is its own copy.
         let frame = setup.room(bytes, alignment);
-        let shared = setup.binary(Binary::Sub, setup.as_type(frame, wide), wide.number(DISTANCE));
-        rewriter.base = Some(setup.as_type(setup.opaque(shared), frame.type_of()));
+        let table = function.outside_variable(runtime::DISTANCES, 8 * runtime::PARTS);
+        let at = setup.as_type(frame, wide);
+        let part = setup.binary(Binary::LShr, setup.opaque(at), wide.number(runtime::PART_BITS - 3));
+        let part = setup.and(part, wide.number(8 * (runtime::PARTS - 1)));
+        let distance = setup.load(wide, setup.behind_by(table, part));
+        let shared = setup.opaque(setup.binary(Binary::Sub, at, distance));
+        rewriter.base = Some(setup.as_type(shared, frame.type_of()));
+        if checks {
+            // Where nothing is mapped, values are told by no address.
+            let mapped = setup.compare(Comparison::NotEqual, distance, wide.number(0));
+            rewriter.checks = Some((mapped, shared));
+        }
     }
     let homes: Vec<Home<'_>> = plan
         .spilled
@@ -149,8 +162,8 @@ impl<'m> Rewriter<'m> {
                     _ => value,
                 };
                 let stored = at.volatile_store(part, address);
-                if self.checks {
-                    self.check(value.type_of(), address, at);
+                if let Some(told) = self.checks {
+                    self.check(value.type_of(), address, told, at);
                 }
                 stored
             }
@@ -196,7 +209,13 @@ impl<'m> Rewriter<'m> {
     /// Reads from a place that tells what was stored: a trace has addresses, and lanes whose addresses differ here
     /// stored different values. Of 8 bytes each, 20 bits of a product are kept, so that one difference in 2^20 is
     /// missed.
-    fn check(&self, of_type: Type<'m>, address: Value<'m>, at: Builder<'m>) {
+    fn check(
+        &self,
+        of_type: Type<'m>,
+        address: Value<'m>,
+        (mapped, otherwise): (Value<'m>, Value<'m>),
+        at: Builder<'m>,
+    ) {
         let (_, bytes, _) = of_type.layout().unwrap_or((0, 0, 1));
         let mut place = 0;
         while place < bytes {
@@ -205,6 +224,7 @@ impl<'m> Rewriter<'m> {
             let spread = at.binary(Binary::Mul, at.as_unsigned(stored, self.wide), self.wide.number(SPREAD));
             let short = at.binary(Binary::LShr, spread, self.wide.number(64 - 20));
             let told = at.binary(Binary::Add, short, self.wide.number(CHECKED));
+            let told = at.select(mapped, told, otherwise);
             let _ = at.volatile_load(self.function.integer_type(8), at.as_type(told, address.type_of()));
             place += size;
         }

@@ -158,6 +158,11 @@ impl<'m, 'a> Rows<'m, 'a> {
     }
 }
 
+/// Whether a sanitizer's runtime, which this function is built for, has its shadow where copies of stacks would be.
+pub(super) fn is_shadowed(function: Function<'_>) -> bool {
+    ["sanitize_thread", "sanitize_memory"].iter().any(|name| function.has_attribute(name))
+}
+
 /// Why a function is left alone, if it is: what stands in it would not stay valid, or not mean the same.
 pub(super) fn reason_to_leave(function: Function<'_>) -> Option<Reason> {
     if ["naked", "presplitcoroutine"].iter().any(|name| function.has_attribute(name)) {

@@ -1,6 +1,6 @@
-; fcs taken: joined: f at ? and ?: the callee costs about 40 instructions, the fusion 4; guarded by the branch's condition
+; fcs taken: joined: f at ? and ?: the callee costs about 40 instructions, the fusion 4; guarded by the branch's condition; lanes that stay together lose 4 each time
 ; fcs left: left: f at ? and ?: the calls differ in the attribute byval
-; fcs taken: fast: f at ? and ?: the callee costs about 40 instructions, the fusion 4; guarded by the branch's condition
+; fcs taken: fast: f at ? and ?: the callee costs about 40 instructions, the fusion 4; guarded by the branch's condition; lanes that stay together lose 4 each time
 
 declare double @f(ptr, double)
 

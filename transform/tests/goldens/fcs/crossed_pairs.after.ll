@@ -1,4 +1,4 @@
-; fcs taken: crossed: work at ? and ?: the callee costs about 42 instructions, the fusion 5; guarded by the branch's condition
+; fcs taken: crossed: work at ? and ?: the callee costs about 42 instructions, the fusion 5; guarded by the branch's condition; lanes that stay together lose 5 each time
 
 ; Function Attrs: noinline
 define internal i32 @work(i32 %a, i32 %b) #0 {

@@ -1,4 +1,4 @@
-; fcs taken: round: work at ? and ?: the callee costs about 42 instructions, the fusion 7; guarded by the branch's condition
+; fcs taken: round: work at ? and ?: the callee costs about 42 instructions, the fusion 7; guarded by the branch's condition; lanes that stay together lose 7 each time
 
 ; Function Attrs: noinline
 define internal i32 @work(i32 %a, i32 %b) #0 {

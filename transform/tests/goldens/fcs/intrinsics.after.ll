@@ -1,5 +1,5 @@
-; fcs taken: power: llvm.pow.f64 at ? and ?: the callee costs about 40 instructions, the fusion 5; guarded by the branch's condition
-; fcs taken: copy: llvm.memcpy.p0.p0.i64 at ? and ?: the callee costs about 40 instructions, the fusion 5; guarded by the branch's condition
+; fcs taken: power: llvm.pow.f64 at ? and ?: the callee costs about 40 instructions, the fusion 5; guarded by the branch's condition; lanes that stay together lose 5 each time
+; fcs taken: copy: llvm.memcpy.p0.p0.i64 at ? and ?: the callee costs about 40 instructions, the fusion 5; guarded by the branch's condition; lanes that stay together lose 5 each time
 ; fcs left: volatile: llvm.memcpy.p0.p0.i64 at ? and ?: the calls differ in an argument that must be a constant
 
 ; Function Attrs: nocallback nofree nosync nounwind speculatable willreturn memory(none)

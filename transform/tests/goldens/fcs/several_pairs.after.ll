@@ -1,5 +1,5 @@
-; fcs taken: two: work at ? and ?: the callee costs about 42 instructions, the fusion 4; guarded by the branch's condition
-; fcs taken: two: other at ? and ?: the callee costs about 40 instructions, the fusion 4; guarded by the branch's condition
+; fcs taken: two: work at ? and ?: the callee costs about 42 instructions, the fusion 4; guarded by the branch's condition; lanes that stay together lose 4 each time
+; fcs taken: two: other at ? and ?: the callee costs about 40 instructions, the fusion 4; guarded by the branch's condition; lanes that stay together lose 4 each time
 
 ; Function Attrs: noinline
 define internal i32 @work(i32 %a, i32 %b) #0 {

@@ -1,5 +1,5 @@
-; fcs taken: three: work at ? and ?: the callee costs about 42 instructions, the fusion 5; guarded by the branch's condition
-; fcs taken: three: work at ? and ?: the callee costs about 42 instructions, the fusion 6; guarded by a phi
+; fcs taken: three: work at ? and ?: the callee costs about 42 instructions, the fusion 5; guarded by the branch's condition; lanes that stay together lose 5 each time
+; fcs taken: three: work at ? and ?: the callee costs about 42 instructions, the fusion 6; guarded by a phi; lanes that stay together lose 6 each time
 
 ; Function Attrs: noinline
 define internal i32 @work(i32 %a, i32 %b) #0 {

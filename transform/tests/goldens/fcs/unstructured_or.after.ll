@@ -1,4 +1,4 @@
-; fcs taken: either: work at ? and ?: the callee costs about 42 instructions, the fusion 5; guarded by a phi
+; fcs taken: either: work at ? and ?: the callee costs about 42 instructions, the fusion 5; guarded by a phi; lanes that stay together lose 5 each time
 
 ; Function Attrs: noinline
 define internal i32 @work(i32 %a, i32 %b) #0 {
