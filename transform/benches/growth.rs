@@ -195,7 +195,9 @@ fn exponent(points: impl Iterator<Item = (f64, f64)>) -> String {
     format!("{:.2}", covariance / variance)
 }
 
-const DECLARATIONS: &str = "target triple = \"x86_64-pc-linux-gnu\"\n@done = external global i32\n@last = external global i32\ndeclare i32 @work(i32)\n";
+const DECLARATIONS: &str = "target triple = \"x86_64-pc-linux-gnu\"\n\
+    target datalayout = \"e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128\"\n\
+    @done = external global i32\n@last = external global i32\ndeclare i32 @work(i32)\n";
 
 /// An arm that calls, keeps a value of its own past the call, and ends as the other arms do.
 fn calling_arm(text: &mut String, name: &str, argument: usize, to: &str) {

@@ -150,6 +150,10 @@ impl<'m> Tally<'_, 'm> {
         cell.fetches += if differs { costs.fetches_of_joined(a, &beside) } else { planner.cost(a) };
         cell.fetches += costs.copies(a, &beside, &|i| free.contains(&i));
         cell.cycles += planner.latency(a).max(planner.latency(b));
+        // What both call is run once.
+        let callee = planner.weights.of_callee(a);
+        cell.fetches += callee.fetches;
+        cell.cycles += callee.latency;
         self.pairs += 1;
         cell.behind.made.extend([a.as_value(), b.as_value()]);
     }
@@ -162,15 +166,15 @@ impl<'m> Tally<'_, 'm> {
                 let guard = planner.costs.guard();
                 let jump = if one.is_empty() || other.is_empty() { 0 } else { planner.costs.jump() };
                 let all = one.iter().chain(other);
-                cell.fetches += guard + jump + all.clone().map(|&i| planner.cost_with_copies(i)).sum::<i64>();
-                cell.cycles += guard + all.map(|&i| planner.latency(i)).sum::<i64>();
+                cell.fetches += guard + jump + all.clone().map(|&i| planner.fetches_of(i)).sum::<i64>();
+                cell.cycles += guard + all.map(|&i| planner.cycles_of(i)).sum::<i64>();
                 self.branches += 1;
                 cell.behind = Behind::instructions(one, other);
             }
             Step::Plain(list) => {
                 cell.behind.made.extend(list.iter().map(|i| i.as_value()));
-                cell.fetches += list.iter().map(|&i| planner.cost_with_copies(i)).sum::<i64>();
-                cell.cycles += list.iter().map(|&i| planner.latency(i)).sum::<i64>();
+                cell.fetches += list.iter().map(|&i| planner.fetches_of(i)).sum::<i64>();
+                cell.cycles += list.iter().map(|&i| planner.cycles_of(i)).sum::<i64>();
             }
         }
     }
@@ -183,8 +187,8 @@ impl<'m> Tally<'_, 'm> {
         for &block in cell.blocks.iter().flatten() {
             let test = i64::from(block.terminator().condition().is_some());
             let body = body(block);
-            self.apart += weight * (body.iter().map(|&i| planner.cost_with_copies(i)).sum::<i64>() + test);
-            self.cycles_apart += weight * (body.iter().map(|&i| planner.latency(i)).sum::<i64>() + test);
+            self.apart += weight * (body.iter().map(|&i| planner.fetches_of(i)).sum::<i64>() + test);
+            self.cycles_apart += weight * (body.iter().map(|&i| planner.cycles_of(i)).sum::<i64>() + test);
         }
         let mut here = OfCell { number, ..OfCell::default() };
         for step in steps {
@@ -206,6 +210,16 @@ impl<'m> Tally<'_, 'm> {
 }
 
 impl<'m> Planner<'_, 'm> {
+    /// The fetches of an instruction on its own side, with what it calls.
+    fn fetches_of(&self, i: Instruction<'m>) -> i64 {
+        self.cost_with_copies(i) + self.weights.of_callee(i).fetches
+    }
+
+    /// Its cycles, with what it calls.
+    fn cycles_of(&self, i: Instruction<'m>) -> i64 {
+        self.latency(i) + self.weights.of_callee(i).latency
+    }
+
     /// What it costs, apart and melded, and what was chosen from outside; but not what lanes lose that agree.
     pub(super) fn melding(
         &self,

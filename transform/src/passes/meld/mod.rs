@@ -71,7 +71,8 @@ use flowgraph::DepthFirst;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::context::Context;
-use crate::llvm::{Block, Function, Instruction};
+use crate::cost::Cost;
+use crate::llvm::{Block, Function, Instruction, Value};
 use crate::remark::{Reason, Unmeldable};
 
 /// So many blocks are looked at, sweep after sweep over a function and region inside of region, before it is given up:
@@ -209,9 +210,11 @@ fn sweep<'m>(context: &mut Context<'m>, options: Options, looks: &mut usize) -> 
             left.push(Left { first, reason: Reason::LanesAgree, gain: None });
             continue;
         }
-        let weights = plan::Weights { flow: &flow, loops: &loops, dominators: &dominators, depth: loops.depth(node) };
+        let callees = callees(&region, context);
+        let depth = loops.depth(node);
+        let weights = plan::Weights { flow: &flow, loops: &loops, dominators: &dominators, callees: &callees, depth };
         let mut taken = Vec::new();
-        let candidates = pairs::choose(&region, &flow, costs, options);
+        let candidates = pairs::choose(&region, &flow, costs, &callees, options);
         let mut known = plan::Known::default();
         let places: Vec<[usize; 2]> = candidates.iter().map(|candidate| candidate.places).collect();
         for (number, candidate) in candidates.into_iter().enumerate() {
@@ -252,4 +255,12 @@ fn sweep<'m>(context: &mut Context<'m>, options: Options, looks: &mut usize) -> 
         }
     }
     (melded, left)
+}
+
+/// What each function that a region's calls run takes.
+fn callees<'m>(region: &region::Region<'m>, context: &mut Context<'m>) -> FxHashMap<Value<'m>, Cost> {
+    let calls = region.blocks().flat_map(Block::instructions).filter_map(Instruction::callee);
+    let called: FxHashSet<Value<'m>> =
+        calls.filter(|callee| !callee.is_intrinsic() && !callee.is_inline_assembly()).collect();
+    called.into_iter().map(|callee| (callee, context.cost_of_call(callee))).collect()
 }

@@ -9,9 +9,9 @@ use rustc_hash::FxHashMap;
 use super::region::{Region, Subgraph};
 use super::{Alignment, Options};
 use crate::alignment::{align, pairs};
-use crate::cost::CostModel;
+use crate::cost::{Cost, CostModel};
 use crate::flow::Flow;
-use crate::llvm::{Block, Instruction, Opcode};
+use crate::llvm::{Block, Instruction, Opcode, Value};
 use crate::remark::MeldCase;
 
 /// So many pairs of subgraphs of two paths are compared.
@@ -59,11 +59,12 @@ struct Frequencies {
 }
 
 impl Frequencies {
-    fn of(costs: &dyn CostModel, block: Block<'_>) -> Frequencies {
+    fn of<'m>(costs: &dyn CostModel, callees: &FxHashMap<Value<'m>, Cost>, block: Block<'m>) -> Frequencies {
         let mut frequencies = Frequencies::default();
         for i in body(block) {
             let beside = |user: Instruction<'_>| user.block() == i.block();
-            let cycles = costs.latency(i, &beside);
+            let callee = i.callee().and_then(|callee| callees.get(&callee)).copied().unwrap_or_default();
+            let cycles = costs.latency(i, &beside) + callee.latency;
             let entry = frequencies.of.entry(i.opcode() as u32).or_default();
             *entry = (entry.0 + 1, entry.1 + cycles);
             frequencies.cycles += cycles;
@@ -94,6 +95,7 @@ pub(super) fn choose<'m>(
     region: &Region<'m>,
     flow: &Flow<'m>,
     costs: &dyn CostModel,
+    callees: &FxHashMap<Value<'m>, Cost>,
     options: Options,
 ) -> Vec<Candidate<'m>> {
     let [ours, theirs] = &region.paths;
@@ -101,7 +103,7 @@ pub(super) fn choose<'m>(
     let mut known = FxHashMap::default();
     for subgraph in ours.iter().chain(theirs) {
         for &block in &subgraph.blocks {
-            known.entry(block).or_insert_with(|| Frequencies::of(costs, block));
+            known.entry(block).or_insert_with(|| Frequencies::of(costs, callees, block));
         }
     }
     let mut found = FxHashMap::default();

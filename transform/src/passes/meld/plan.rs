@@ -9,7 +9,7 @@ use super::matching::{can_be_one, joined_operands};
 use super::pairs::{Candidate, body, can_be_speculated};
 use super::region::Region;
 use crate::alignment::{Piece, align};
-use crate::cost::CostModel;
+use crate::cost::{Cost, CostModel};
 use crate::flow::Flow;
 use crate::llvm::{Block, Instruction, Value};
 use crate::remark::Melding;
@@ -57,11 +57,18 @@ pub(super) struct Weights<'a, 'm> {
     pub(super) flow: &'a Flow<'m>,
     pub(super) loops: &'a Loops,
     pub(super) dominators: &'a Dominators,
+    /// What functions that are called take.
+    pub(super) callees: &'a FxHashMap<Value<'m>, Cost>,
     /// How deep in loops the region's branch is.
     pub(super) depth: u32,
 }
 
 impl<'m> Weights<'_, 'm> {
+    /// What the function takes that an instruction calls, if it is a call.
+    pub(super) fn of_callee(&self, i: Instruction<'m>) -> Cost {
+        i.callee().and_then(|callee| self.callees.get(&callee)).copied().unwrap_or_default()
+    }
+
     pub(super) fn of(&self, block: Block<'m>) -> i64 {
         let depth = self.loops.depth(self.flow.node(block)).saturating_sub(self.depth);
         TRIPS.pow(depth.min(DEEPEST))

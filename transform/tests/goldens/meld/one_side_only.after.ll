@@ -1,4 +1,4 @@
-; meld taken: apart: subgraphs at ? and ?: blocks, score 37%: 7 pairs, 1 selects, 3 branches; lanes that part need about 28 instructions, melded 24; 18 cycles are saved; 0 blocks in loops, 1 phis at the exit, 0 values carried; where lanes agree at most 25 are lost, 0 more for each iteration of a loop
+; meld taken: apart: subgraphs at ? and ?: blocks, score 23%: 7 pairs, 1 selects, 3 branches; lanes that part need about 68 instructions, melded 64; 18 cycles are saved; 0 blocks in loops, 1 phis at the exit, 0 values carried; where lanes agree at most 25 are lost, 0 more for each iteration of a loop
 
 declare void @note(i32)
 
