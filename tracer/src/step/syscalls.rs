@@ -6,7 +6,7 @@ use trace_format::{Event, ThreadExit};
 use super::Session;
 use super::thread::{Child, Syscall};
 use crate::kernel::calls::{arguments_of, asks_for_restart, is_futex_wait, set_argument};
-use crate::kernel::debuggers::{TRACED_BY_ITS_MAKER, asks_maker, note_refusal};
+use crate::kernel::debuggers::{TRACED_BY_ITS_MAKER, asks_maker, note_inner_tracer, note_refusal};
 use crate::kernel::ptrace::{self, Address, Registers, Tid};
 
 /// Numbers that the `libc` crate does not have.
@@ -40,6 +40,7 @@ impl Session<'_> {
             libc::SYS_execve | libc::SYS_execveat => {
                 self.processes.entry(process).or_default().exec_thread = Some(tid);
             }
+            libc::SYS_clone => note_inner_tracer(&mut self.found.warnings, arguments[0]),
             call if asks_maker(call, arguments[0]) => self.leave_to_its_maker(tid),
             _ => {}
         }

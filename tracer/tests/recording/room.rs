@@ -65,6 +65,20 @@ fn a_leak_checker_stops_threads_that_are_recorded_and_finds_what_they_have_lost(
 }
 
 #[test]
+fn a_leak_checker_stops_threads_that_wait_and_threads_that_run() {
+    for (compiler, kind) in [("gcc", "leak"), ("clang-19", "address")] {
+        let flags = ["-O0", "-g", &format!("-fsanitize={kind}")];
+        let program = compile_with(compiler, "leaks_while_others_wait.c", &flags);
+        for options in ["", "follow-forks"] {
+            like_native(options, &program, &[]);
+            let recorded = like_native(options, &program, &["lose"]);
+            let summary = "77 byte(s) leaked in 1 allocation(s)";
+            assert!(recorded.stderr().contains(summary), "{compiler}, {options}: {}", recorded.stderr());
+        }
+    }
+}
+
+#[test]
 fn what_a_program_switches_off_for_itself_does_not_hit_the_copies_of_its_code() {
     let program = compile("switched_off.c", &[]);
     for options in ["", "throw=5 cache=65536", "memory small=2"] {

@@ -7,11 +7,11 @@ use nix::libc;
 use trace_format::{Event, ThreadId};
 
 use super::Session;
-use super::answers::inner_tracers::is_inner_tracer;
 use super::processes::running;
 use super::thread::SpaceId;
 use super::thread::{Birth, Thread};
 use crate::images::modules::regions;
+use crate::kernel::debuggers::is_inner_tracer;
 use crate::kernel::frames::STEP_FLAG;
 use crate::kernel::ptrace::{self, Address, EVENT_STOP, Registers, Stop, Tid};
 use crate::translate::addresses::{CachePc, ProgramPc, RecordPlace};

@@ -30,13 +30,6 @@ const STOPPED: i32 = libc::SIGSTOP << 8 | 0x7f;
 /// As the number of a system call: the call is left out.
 const NO_CALL: u64 = u64::MAX;
 
-/// Whether a call with these flags makes a process as the leak checker does: with its maker's memory, beside it, and
-/// not to be traced.
-pub(in crate::translate::session) fn is_inner_tracer(flags: u64) -> bool {
-    let wanted = (libc::CLONE_VM | libc::CLONE_UNTRACED) as u64;
-    flags & (wanted | (libc::CLONE_VFORK | libc::CLONE_THREAD) as u64) == wanted
-}
-
 impl Session<'_> {
     /// A process that was made in this way, and stands at the program's own code, begins.
     pub(in crate::translate::session) fn begin_inner_tracer(&mut self, tid: Tid, maker: Tid) -> Result<()> {
@@ -181,6 +174,7 @@ impl Session<'_> {
         let thread = self.threads.get(&target).filter(|thread| thread.process == maker && !thread.is_lent);
         let space = thread.ok_or(Lost::Gone)?.space;
         let away = self.stop_those(space, |tid, _| tid == target).ok_or(Lost::Gone)?;
+        let away = self.wait_for_calls(space, away).ok_or(Lost::Gone)?;
         if away.contains(&target) {
             // It is in the kernel, where nobody can read its registers, and stops before it comes back.
             return Err(Lost::Gone);

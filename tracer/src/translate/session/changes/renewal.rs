@@ -33,6 +33,10 @@ const STOPS_EACH: usize = 4;
 /// Between two looks at threads that do not stop.
 const PATIENCE: Duration = Duration::from_micros(50);
 
+/// So often, and so long apart, threads in the kernel are looked at, before one is taken to stay there: 2 s.
+const LOOKS: u32 = 1000;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(2);
+
 /// Calls that end with `EINTR` when their thread is stopped, and have done nothing then: they are made again.
 const ENDED_BY_STOPS: [i64; 9] = [
     libc::SYS_epoll_wait,
@@ -230,6 +234,23 @@ impl Session<'_> {
             }
         }
         (!self.becomes_another(space)).then_some(away)
+    }
+
+    /// Waits for threads that `stop_those` has found in the kernel, until they stop on their way back: they were asked to,
+    /// and do so soon where nothing but us, or other work of the machine, keeps them from it. Returns those that do not.
+    pub(in crate::translate::session) fn wait_for_calls(
+        &mut self,
+        space: SpaceId,
+        mut away: Vec<Tid>,
+    ) -> Option<Vec<Tid>> {
+        for _ in 0..LOOKS {
+            if away.is_empty() {
+                break;
+            }
+            std::thread::sleep(BETWEEN_LOOKS);
+            away = self.stop_those(space, |tid, _| away.contains(&tid))?;
+        }
+        Some(away)
     }
 
     /// Whether a stop of this thread is still to be handled.

@@ -4,8 +4,6 @@
 //! to rest and translations are thrown away. Then `space/moving` finds other places, and each thread goes on with ours
 //! there. This is rare: docs/tracing.md has the places that are taken, which no runtime is known to want.
 
-use std::time::Duration;
-
 use nix::libc;
 
 use crate::kernel::calls::arguments_of;
@@ -23,9 +21,6 @@ const MAP_FIXED_NOREPLACE: u64 = 0x10_0000;
 const LOW: std::ops::Range<u64> = 0x4000_0000..0x8000_0000;
 /// Reservations from here on may need the room that is ours.
 const LARGE: u64 = 1 << 38;
-/// So often, and so long apart, threads in the kernel are looked at, before one is taken to stay there: 2 s.
-const LOOKS: u32 = 1000;
-const BETWEEN_LOOKS: Duration = Duration::from_millis(2);
 /// Where `shmctl` writes the size of a segment.
 const SEGMENT_SIZE: u64 = 48;
 
@@ -61,7 +56,7 @@ impl Session<'_> {
         let id = self.threads.get(&tid).ok_or(Lost::Gone)?.space;
         self.met.push_front((tid, Stop::Signal(libc::SIGTRAP)));
         let Some(mut rested) = self.bring_to_rest(id) else { return Ok(true) };
-        self.wait_for_calls(id, &mut rested)?;
+        self.wait_for_all(id, &mut rested)?;
         self.forget_translations(id);
         let moved = self.move_away(id, &wanted.ranges);
         if !matches!(moved, Ok(true))
@@ -76,21 +71,16 @@ impl Session<'_> {
         moved.map(|_| true)
     }
 
-    /// Waits for threads that were in the kernel when all were brought to rest, until they stop on their way back: they
-    /// are asked to, and do so soon where nothing but us keeps them from it.
-    fn wait_for_calls(&mut self, id: SpaceId, rested: &mut Rested) -> Result<()> {
-        for _ in 0..LOOKS {
-            let is_away = |tid: &Tid| !rested.resumable.contains(tid) && !self.is_met(*tid);
-            let away: Vec<Tid> = rested.calls.iter().map(|(tid, _)| *tid).filter(is_away).collect();
-            if away.is_empty() {
-                break;
-            }
-            let still = self.stop_those(id, |tid, _| away.contains(&tid)).ok_or(Lost::Gone)?;
-            for tid in away.into_iter().filter(|tid| !still.contains(tid) && !self.is_met(*tid)).collect::<Vec<_>>() {
+    /// Waits for threads that were in the kernel when all were brought to rest.
+    fn wait_for_all(&mut self, id: SpaceId, rested: &mut Rested) -> Result<()> {
+        let is_away = |tid: &Tid| !rested.resumable.contains(tid) && !self.is_met(*tid);
+        let away: Vec<Tid> = rested.calls.iter().map(|(tid, _)| *tid).filter(is_away).collect();
+        let still = self.wait_for_calls(id, away.clone()).ok_or(Lost::Gone)?;
+        for tid in away {
+            if !still.contains(&tid) && !self.is_met(tid) {
                 self.retry_call(tid)?;
                 rested.resumable.push(tid);
             }
-            std::thread::sleep(BETWEEN_LOOKS);
         }
         Ok(())
     }
