@@ -28,8 +28,8 @@ pub fn is_inner_tracer(flags: u64) -> bool {
     flags & (wanted | (libc::CLONE_VFORK | libc::CLONE_THREAD) as u64) == wanted
 }
 
-/// A process is made with these flags of `clone`: notes once that it cannot trace its maker's threads, if it is there for
-/// that.
+/// A process is made with these flags of `clone`: notes once that it cannot trace its maker's threads, if it is there
+/// for that.
 pub fn note_inner_tracer(warnings: &mut Vec<String>, flags: u64) {
     if is_inner_tracer(flags) && !warnings.iter().any(|known| known == CANNOT_CHECK) {
         warnings.push(CANNOT_CHECK.to_owned());

@@ -236,8 +236,9 @@ impl Session<'_> {
         (!self.becomes_another(space)).then_some(away)
     }
 
-    /// Waits for threads that `stop_those` has found in the kernel, until they stop on their way back: they were asked to,
-    /// and do so soon where nothing but us, or other work of the machine, keeps them from it. Returns those that do not.
+    /// Waits for threads that `stop_those` has found in the kernel, until they stop on their way back: they were asked
+    /// to, and do so soon where nothing but us, or other work of the machine, keeps them from it. Returns those that
+    /// do not.
     pub(in crate::translate::session) fn wait_for_calls(
         &mut self,
         space: SpaceId,
