@@ -89,6 +89,11 @@ int main(void) {
     munmap(reserved, large);
     munmap(low, most);
     if (sbrk(1ul << 30) == (void *)-1) puts("no GiB more of break");
+    // What nobody can have, natively too.
+    void *top = (void *)0xfffffffffffff000;
+    printf("%d %d %d %d\n", mmap((void *)4096, -8192ul, rw, private, -1, 0) == MAP_FAILED ? errno : 0,
+           mmap(top, 8192, rw, private | MAP_FIXED, -1, 0) == MAP_FAILED ? errno : 0,
+           munmap((void *)4096, -8192ul) ? errno : 0, mremap(low, 4096, -8192ul, 0) == MAP_FAILED ? errno : 0);
     unsigned long starts[64], lengths[64];
     for (int kind = 0; kind < 7; kind++) {
         int count = foreign(starts, lengths);

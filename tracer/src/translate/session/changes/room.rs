@@ -48,7 +48,8 @@ impl Session<'_> {
         }
         if wanted.only_if_free {
             let others = space.others();
-            let meets = |range: &(u64, u64)| others.iter().any(|o| o.start < range.0 + range.1 && range.0 < o.end);
+            let end = |range: &(u64, u64)| range.0.saturating_add(range.1);
+            let meets = |range: &(u64, u64)| others.iter().any(|o| o.start < end(range) && range.0 < o.end);
             if wanted.ranges.iter().any(meets) {
                 return Ok(false);
             }
@@ -138,6 +139,10 @@ impl Session<'_> {
             }
             _ => Vec::new(),
         };
+        // The kernel refuses these before it does anything. It gives advice about, and protects, what there is of them.
+        let is_refused = |range: &(u64, u64)| range.0.checked_add(range.1).is_none_or(|end| end > END);
+        let makes = !matches!(number, libc::SYS_mprotect | libc::SYS_pkey_mprotect | libc::SYS_madvise);
+        let ranges = if makes { ranges.into_iter().filter(|range| !is_refused(range)).collect() } else { ranges };
         Ok(Wanted { ranges, only_if_free })
     }
 
