@@ -1,7 +1,7 @@
 //! Which code is replayed: what lies outside the main executable, and what belongs to synchronisation, the thread
 //! runtime, and the runtimes of sanitizers.
 
-use trace_format::{Module, ModuleRole, Pc, Trace};
+use trace_format::{Module, ModuleRole, Pc, STUB_NAME, Trace};
 
 use super::CodeFilter;
 
@@ -119,7 +119,10 @@ const PREFIXES: [&str; 12] = [
 /// Whether the code at an address belongs to one.
 pub(super) fn is_of_sanitizer(trace: &Trace, module: Option<&Module>, pc: Pc) -> bool {
     module.is_some_and(|module| LIBRARIES.iter().any(|library| module.name().starts_with(library)))
-        || trace.symbol_of(pc).is_some_and(|symbol| is_sanitizer_function(&symbol.name))
+        || trace.symbol_of(pc).is_some_and(|symbol| {
+            // A stub of the linkage table that leads there is code of the program, as any other stub.
+            !symbol.name.ends_with(STUB_NAME) && is_sanitizer_function(&symbol.name)
+        })
 }
 
 /// Whether a function of this name, mangled where it is one of C++, is one's.

@@ -59,6 +59,24 @@ fn code_of_that_form_is_a_stub_where_a_call_leads_to_it_and_where_a_symbol_says_
 }
 
 #[test]
+fn a_stub_that_leads_to_a_sanitizer_is_the_programs_and_binds_as_any_other() {
+    let told_of = |name: &str, binds: bool| {
+        let mut made = Recording::new();
+        made.symbol(name, STUB, 16);
+        made.symbol("__tsan_read8", LIBRARY, 16);
+        made.start(0).run(0, &[call(MAIN)]).run_stub(0, STUB);
+        if binds {
+            made.run_binding(0, STUB + 6).run(0, &[adds(LOADER, 16), of_kind(Kind::IndirectJump, LOADER + 1)]);
+        }
+        made.run(0, &[plain(LIBRARY), ret(LIBRARY + 1)]).run(0, &[plain(MAIN + 1)]).end(0);
+        told(&made.view(&whole()).unwrap(), 0)
+    };
+    let bound = told_of("__tsan_read8@plt", false);
+    assert_eq!(bound, told_of("other@plt", false));
+    assert_eq!(told_of("__tsan_read8@plt", true), bound, "the first use runs no more of the program than a later one");
+}
+
+#[test]
 fn a_function_called_back_behind_a_jump_to_a_stub_is_as_deep_as_without_one() {
     let callback = |by_stub: bool| {
         let mut made = Recording::new();
