@@ -1,6 +1,6 @@
 //! The trait that every reconvergence model implements.
 
-use crate::{LaneSet, Lead, Ran, Rotation, Seats, Together, Tracking, WarpView};
+use crate::{LaneSet, Lead, Ran, Seats, Together, WarpView};
 
 /// What runs next.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,18 +64,6 @@ pub trait Heuristic: Send {
     /// How far a choice holds, of lanes that sit so. Default: [`Extent::Segment`].
     fn extent(&self, _seats: &Seats) -> Extent {
         Extent::Segment
-    }
-
-    /// How ready lanes take turns, where each runs one instruction in its turn wherever it stands: the engine may then
-    /// run many turns without asking, as long as all that are ready stay so. Default: they do not.
-    fn rotation(&mut self) -> Option<Rotation<'_>> {
-        None
-    }
-
-    /// The same model as one that is told where lanes go: the engine may then let it pick lanes again and again, in
-    /// place of `choose`, `executed` and `runs_on`. Default: it is not.
-    fn tracking(&mut self) -> Option<Tracking<'_>> {
-        None
     }
 
     /// How many instructions of every ready lane's future it looks at ([`WarpView::future`]): no hardware does.

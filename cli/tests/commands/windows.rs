@@ -55,7 +55,7 @@ fn fft() -> Traced {
 #[test]
 fn a_function_in_the_middle_is_replayed_by_default() {
     let fft = fft();
-    let arguments = ["-p", "4", "-m", "10"];
+    let arguments = ["-p", "4", "-m", "8"];
     let whole = told(&fft.record(&[], &arguments), "instructions");
     for engine in ["step", "translate"] {
         let options = ["--engine", engine, "--start", "transform_row", "--stop", "transform_row"];

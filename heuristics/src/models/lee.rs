@@ -20,7 +20,7 @@
 use trace_format::Pc;
 
 use crate::models::min_pc;
-use crate::warp::rotation::next_after;
+use crate::models::round_robin::next_after;
 use crate::{Choice, Entry, Family, Heuristic, LaneSet, Lead, Order, Ran, WarpView};
 
 pub(crate) const ENTRY: Entry = Entry {

@@ -15,10 +15,8 @@
 //! queued and lane 0 runs 3, then lane 1 runs 9. Now lane 1 stands at 3, which lane 0 remembers: it catches up, and 5
 //! is shared.
 
-use crate::warp::history::{self, Rule, Tracked};
-use crate::{
-    Choice, Entry, Extent, Family, Heuristic, LaneSet, Memory, Parameter, Seats, Together, Tracking, Values, WarpView,
-};
+use crate::warp::history::{self, Memory, Rule};
+use crate::{Choice, Entry, Extent, Family, Heuristic, Parameter, Seats, Together, Values, WarpView};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "long",
@@ -42,24 +40,16 @@ pub(crate) const PARAMETER: Parameter = Parameter {
 
 /// The model of a warp of so many lanes that remember so many entries.
 pub(crate) fn of(n: u32, lanes: usize, rule: Rule) -> Box<dyn Heuristic> {
-    if lanes <= 64 {
-        Box::new(Memory::<u64>::new(n, lanes, rule))
-    } else {
-        Box::new(Memory::<LaneSet>::new(n, lanes, rule))
-    }
+    Box::new(Memory::new(n, lanes, rule))
 }
 
-impl<M: Tracked> Heuristic for Memory<M> {
+impl Heuristic for Memory {
     fn extent(&self, _: &Seats) -> Extent {
         if self.is_by_instruction() { Extent::Instruction } else { Extent::Segment }
     }
 
     fn choose(&mut self, warp: &WarpView) -> Choice {
         self.choose(warp)
-    }
-
-    fn tracking(&mut self) -> Option<Tracking<'_>> {
-        Some(M::tracking(self))
     }
 
     fn stays_together(&self, warp: &WarpView) -> bool {

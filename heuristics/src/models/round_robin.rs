@@ -8,8 +8,7 @@
 //!
 //! Worked example: `1 2` and `1 2` give 1 (lane 0), 1 (lane 1), 2 (lane 0), 2 (lane 1).
 
-use crate::warp::rotation::next_after;
-use crate::{Choice, Entry, Extent, Family, Heuristic, Lane, Rotation, Seats, WarpView};
+use crate::{Choice, Entry, Extent, Family, Heuristic, Lane, LaneSet, Seats, WarpView};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "round-robin",
@@ -32,14 +31,16 @@ impl Heuristic for RoundRobin {
         Extent::Instruction
     }
 
-    fn rotation(&mut self) -> Option<Rotation<'_>> {
-        Some(Rotation::Alone)
-    }
-
     fn choose(&mut self, warp: &WarpView) -> Choice {
         self.last = next_after(warp.ready(), self.last);
         Choice::Run(self.last.into_iter().collect())
     }
+}
+
+/// The next of `lanes` after `last`, going round.
+pub(crate) fn next_after(lanes: LaneSet, last: Option<Lane>) -> Option<Lane> {
+    let later = last.and_then(|last| (lanes - LaneSet::first(last.index() + 1)).lowest());
+    later.or_else(|| lanes.lowest())
 }
 
 #[cfg(test)]

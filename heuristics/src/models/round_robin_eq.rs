@@ -10,7 +10,8 @@
 //! Worked example: `1 2b 5 6` and `1 2b 3 5 6`: after 2, lane 0 runs 5, lane 1 runs 3, lane 0 runs 6, and lane 1 is
 //! left with 5 and 6.
 
-use crate::{Choice, Entry, Extent, Family, Heuristic, LaneSet, Rotation, Round, Seats, WarpView};
+use crate::models::round_robin::next_after;
+use crate::{Choice, Entry, Extent, Family, Heuristic, Lane, LaneSet, Seats, WarpView};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "round-robin-eq",
@@ -21,20 +22,31 @@ pub(crate) const ENTRY: Entry = Entry {
     parameters: &[],
     needs_control_flow: false,
     runs_blocks: false,
-    build: |_, _, _| Box::new(Round::<LaneSet>::default()),
+    build: |_, _, _| Box::new(Round::default()),
 };
+
+/// Whose turn it is.
+#[derive(Default)]
+struct Round {
+    last: Option<Lane>,
+    /// Those that have run since all might.
+    ran: LaneSet,
+}
 
 impl Heuristic for Round {
     fn extent(&self, _: &Seats) -> Extent {
         Extent::Instruction
     }
 
-    fn rotation(&mut self) -> Option<Rotation<'_>> {
-        Some(Rotation::WithMates(self))
-    }
-
     fn choose(&mut self, warp: &WarpView) -> Choice {
-        Choice::Run(self.next(warp.ready(), |lane| warp.mates(lane)))
+        let mut candidates = warp.ready() - self.ran;
+        if candidates.is_empty() {
+            (self.ran, candidates) = (LaneSet::EMPTY, warp.ready());
+        }
+        self.last = next_after(candidates, self.last);
+        let lanes = self.last.map_or(LaneSet::EMPTY, |lane| warp.mates(lane));
+        self.ran = self.ran | lanes;
+        Choice::Run(lanes)
     }
 }
 

@@ -86,8 +86,7 @@ pub struct SegmentTable {
     /// The segments of all blocks, in order, one block after another; and where each block's begin, and the last's end.
     of_blocks: Vec<SegmentId>,
     begins: Vec<u32>,
-    /// By place: how many instructions the places before it have; and those of all places, last.
-    numbers: Vec<u32>,
+    places: u32,
 }
 
 impl SegmentTable {
@@ -137,7 +136,7 @@ impl SegmentTable {
                         }
                         other.place
                     } else {
-                        table.add_place(run.len())
+                        table.add_place()
                     };
                     let ways = ways(block, first + run.len() - 1);
                     table.push(run, own, place, (id, first as u32), ways, pieces.stub(run[0].pc));
@@ -262,28 +261,12 @@ impl SegmentTable {
     /// How many places (distinct first pcs) there are.
     #[must_use]
     pub fn places(&self) -> usize {
-        self.numbers.len().saturating_sub(1)
+        self.places as usize
     }
 
-    fn add_place(&mut self, instructions: usize) -> PlaceId {
-        if self.numbers.is_empty() {
-            self.numbers.push(0);
-        }
-        let all = self.numbers[self.places()] as usize + instructions;
-        self.numbers.push(u32::try_from(all).expect("fewer than 2^32 instructions"));
-        PlaceId(self.places() as u32 - 1)
-    }
-
-    /// The number of the first instruction of a place. Those of all places are numbered from 0, those of one in a row.
-    #[must_use]
-    pub fn number(&self, place: PlaceId) -> u32 {
-        self.numbers[place.0 as usize]
-    }
-
-    /// How many instructions all places have together.
-    #[must_use]
-    pub fn numbers(&self) -> usize {
-        self.numbers.last().map_or(0, |all| *all as usize)
+    fn add_place(&mut self) -> PlaceId {
+        self.places += 1;
+        PlaceId(self.places - 1)
     }
 
     /// All segments in order of their numbers.

@@ -132,12 +132,6 @@ impl LaneSet {
         &self.0[..lanes.div_ceil(64).clamp(1, WORDS)]
     }
 
-    /// The lanes of word 0 of a mask.
-    #[inline]
-    pub(crate) fn of_word(word: u64) -> LaneSet {
-        LaneSet([word, 0, 0, 0])
-    }
-
     /// The lanes in ascending order.
     #[inline]
     #[must_use]

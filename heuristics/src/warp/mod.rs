@@ -5,11 +5,9 @@ pub(crate) mod groups;
 pub(crate) mod history;
 pub(crate) mod lanes;
 pub(crate) mod lead;
-pub(crate) mod mask;
 pub(crate) mod prediction;
 pub(crate) mod ran;
 pub(crate) mod reconvergence;
-pub(crate) mod rotation;
 pub(crate) mod seats;
 
 use std::sync::Arc;
@@ -145,12 +143,6 @@ impl<'a> WarpView<'a> {
     #[must_use]
     pub fn lane(&self, lane: Lane) -> &'a LaneState {
         &self.states[lane.index()]
-    }
-
-    /// Where the lanes stand, by lane; of those that are not live it means nothing.
-    #[inline]
-    pub(crate) fn states(&self) -> &'a [LaneState] {
-        self.states
     }
 
     /// The ready lanes at the pc of `lane`, itself included where it is ready.

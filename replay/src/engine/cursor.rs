@@ -100,13 +100,6 @@ impl<'a> Cursor<'a> {
         self.batch.codes.get(self.at)?.as_segment()
     }
 
-    /// The segment behind the one that the lane stands before; none where a control is between and at the end of the
-    /// batch.
-    #[inline]
-    pub(crate) fn segment_after(&self) -> Option<SegmentId> {
-        self.batch.codes.get(self.at + 1)?.as_segment()
-    }
-
     /// The codes from here to the end of the batch.
     #[inline]
     pub(crate) fn codes_left(&self) -> &[Code] {
@@ -127,17 +120,6 @@ impl<'a> Cursor<'a> {
     /// The next segments; there must be so many in a row.
     pub(crate) fn next_segments(&self, count: usize) -> Vec<SegmentId> {
         self.batch.codes[self.at..self.at + count].iter().filter_map(|c| c.as_segment()).collect()
-    }
-
-    /// How many instructions the lane, which has run `ran` ones of its segment, has next without a control between; no
-    /// more than `most` and the rest of a segment are looked for, and none beyond its batch.
-    pub(crate) fn instructions_ahead(&self, ran: u64, most: u64, briefs: &[Brief]) -> u64 {
-        let mut ahead = 0;
-        for code in &self.batch.codes[self.at..] {
-            let Some(id) = code.as_segment().filter(|_| ahead <= most + ran) else { break };
-            ahead += u64::from(briefs[id.0 as usize].instructions);
-        }
-        ahead.saturating_sub(ran)
     }
 
     /// The addresses of the current segment and what follows.

@@ -8,10 +8,8 @@ mod asked;
 mod counts;
 mod cursor;
 mod deadlock;
-mod rounds;
 mod runs_on;
 mod sync;
-mod tracked;
 mod turns;
 
 use std::collections::HashMap;
@@ -23,7 +21,6 @@ use heuristics::{
 pub use counts::Counts;
 pub(crate) use cursor::Cursor;
 pub use deadlock::{Deadlock, LockWait};
-use rounds::Rounds;
 pub use sync::SyncEvent;
 use sync::{Arrival, Sync};
 
@@ -141,9 +138,6 @@ impl<'a> Replay<'a> {
         let horizon = heuristic.horizon();
         let take_turns = self.sync.turns().is_some();
         let each_step = metrics.iter().any(|metric| metric.asks_each_step());
-        let alone = metrics.is_empty() && !take_turns && self.seats.warps().len() == 1;
-        let mut rounds = alone.then(Rounds::default);
-        let tracks = !each_step && !take_turns && self.seats.warps().len() == 1 && heuristic.tracking().is_some();
         while !self.live.is_empty() {
             self.tell_events(metrics);
             if self.groups.is_empty() {
@@ -152,16 +146,6 @@ impl<'a> Replay<'a> {
                     None => self.sync.force(&mut self.counts),
                 };
                 self.arrive(freed)?;
-                continue;
-            }
-            if let Some(known) = &mut rounds {
-                match heuristic.rotation().map(|rotation| self.rotate(rotation, known)) {
-                    Some(true) => continue,
-                    Some(false) => (),
-                    None => rounds = None,
-                }
-            }
-            if tracks && self.run_tracked(spec, heuristic, metrics)? {
                 continue;
             }
             let asked = if take_turns { self.asked::<true>() } else { self.asked::<false>() };

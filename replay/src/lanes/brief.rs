@@ -10,8 +10,6 @@ pub struct Brief {
     /// Its last instruction.
     pub(crate) last: trace_format::Pc,
     pub(crate) place: PlaceId,
-    /// Of its first instruction ([`SegmentTable::number`]).
-    pub(crate) number: u32,
     pub(crate) instructions: u32,
     pub(crate) addresses: u32,
     pub(crate) sp: i32,
@@ -39,7 +37,6 @@ impl Brief {
                     start: segment.start(),
                     last: segment.last().pc,
                     place: segment.place,
-                    number: segments.number(segment.place),
                     instructions,
                     addresses,
                     sp,

@@ -146,7 +146,6 @@ mod tests {
                 start: Pc(start),
                 last: Pc(start + 1),
                 place: PlaceId(n as u32),
-                number: 2 * n as u32,
                 instructions: 2,
                 addresses: 0,
                 sp: 0,

@@ -41,8 +41,8 @@ fn workloads_print_the_same_after_every_pass() {
         let mut printed = Printed::default();
         let expected = printed.by(&bitcode, openmp, &["-p", "4"]);
         for (turn, passes) in pipelines.iter().enumerate() {
-            // Each program meets a third of the passes, and all in a row; for `scripts/check --whole` every one.
-            if !is_whole && (number + turn) % 3 != 0 && turn + 1 != pipelines.len() {
+            // Each program meets a sixth of the passes, and all in a row; for `scripts/check --whole` every one.
+            if !is_whole && (number + turn) % 6 != 0 && turn + 1 != pipelines.len() {
                 continue;
             }
             build::transform(&bitcode, passes, &after);
@@ -51,7 +51,7 @@ fn workloads_print_the_same_after_every_pass() {
         }
         changed += printed.ran - 1;
     }
-    assert!(changed > if is_whole { 100 } else { 30 }, "passes change too little: {changed} programs were run");
+    assert!(changed > if is_whole { 100 } else { 20 }, "passes change too little: {changed} programs were run");
 }
 
 /// What a program says: its exit status and what it prints.

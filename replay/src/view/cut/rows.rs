@@ -264,7 +264,6 @@ mod tests {
             start: Pc(id.into()),
             last: Pc(id.into()),
             place: PlaceId(id),
-            number: 0,
             instructions: id + 1,
             addresses: *addresses,
             sp: if *recorded { 0 } else { *sp },
