@@ -1,7 +1,8 @@
 //! Dependences between lanes, by source line, and their consequence: whether the lanes would run in parallel.
 
 use replay::dependences::{Dependence, Dependences, Kind, Operator};
-use replay::view::View;
+use replay::view::{Lanes, View};
+use replay::{Error, Result};
 use serde_json::{Value, json};
 use trace_format::{ModuleRole, Pc};
 
@@ -26,8 +27,40 @@ pub struct Row {
     pub library: Option<String>,
 }
 
+/// The dependences between some lanes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Those that hinder most first.
+    pub rows: Vec<Row>,
+    /// Whether all of the memory was followed.
+    pub is_whole: bool,
+}
+
+impl Found {
+    /// Of a view whose lanes are these.
+    ///
+    /// # Errors
+    /// When lanes are threads, or the trace has no addresses.
+    pub fn of(view: &View, lanes: &Lanes, source: &mut Source) -> Result<Found> {
+        if *lanes == Lanes::Threads {
+            let text = "threads already run at the same time; dependences are found between iterations of a loop, \
+                        calls or tasks: add --loop or --lanes";
+            return Err(Error::Request(text.to_owned()));
+        }
+        let found = Dependences::of(view, matches!(lanes, Lanes::Iterations(_)))?;
+        Ok(Found { rows: rows(&found, view, source), is_whole: !found.is_partial })
+    }
+
+    /// As JSON.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        let (runs, text) = verdict(&self.rows);
+        json!({ "runs": runs.name(), "verdict": text, "rows": json(&self.rows), "is_whole": self.is_whole })
+    }
+}
+
 /// The rows, those that hinder most first; dependences of one kind between the same lines are one row.
-pub fn rows(dependences: &Dependences, view: &View, source: &mut Source) -> Vec<Row> {
+fn rows(dependences: &Dependences, view: &View, source: &mut Source) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     for one in &dependences.all {
         let is_own = view.module_role(one.to).is_none_or(|role| role == ModuleRole::Main);
@@ -203,6 +236,5 @@ pub fn json(rows: &[Row]) -> Value {
             "library": row.library,
         })
     };
-    let (runs, text) = verdict(rows);
-    json!({ "runs": runs.name(), "verdict": text, "rows": rows.iter().map(row).collect::<Vec<_>>() })
+    rows.iter().map(row).collect()
 }

@@ -38,6 +38,16 @@ pub(crate) fn progress() -> ProgressBar {
     ProgressBar::no_length().with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 
+/// Counts the replays of several calls on one bar. Those of the first call are counted when it has done one.
+pub(crate) fn counted(bar: &ProgressBar) -> impl Fn(usize, usize) + Sync {
+    |done, all| {
+        if done == 1 {
+            bar.set_length(bar.length().unwrap_or(0) + all as u64);
+        }
+        bar.inc(1);
+    }
+}
+
 /// Writes what people read to standard output, as [`print`] does, its longer lines broken between words.
 pub(crate) fn show(text: &str, with_colours: WithColours) -> replay::Result<()> {
     print(&width::of_results().wrapped(text), with_colours)

@@ -22,7 +22,6 @@ pub use condition::Condition;
 pub use drawing::format::{FORMATS, Format};
 pub use drawing::palette::{Colour, OTHER, cause_colour, colour_of, family_colour};
 pub use drawing::picture::{Anchor, Mark, Picture, Text};
-pub use drawing::text::grouped;
 pub use error::{Action, Error, Result};
 pub use options::{Columns, PlotOptions};
 pub use rows::{Counts, Outcome, Row, parse_rows, read_rows, read_rows_where};

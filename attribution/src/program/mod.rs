@@ -2,6 +2,7 @@
 
 pub mod disassembly;
 pub(crate) mod marks;
+pub(crate) mod place;
 pub(crate) mod prediction;
 pub(crate) mod separate;
 pub(crate) mod source;

@@ -297,7 +297,8 @@ fn frames_in(loader: &Loader, address: u64) -> Vec<Line> {
 }
 
 /// Whether a source file is of a language's own libraries, or of a package that was fetched.
-pub(crate) fn is_of_library(file: &str) -> bool {
+#[must_use]
+pub fn is_of_library(file: &str) -> bool {
     const FOLDERS: [&str; 6] =
         ["/usr/include/", "/usr/lib/", "/usr/local/include/", "/usr/local/go/", "/usr/share/go", "/rustc/"];
     const INSIDE: [&str; 4] = ["/lib/rustlib/", "/registry/src/", "/include/c++/", "/lib/gcc/"];

@@ -24,17 +24,20 @@ pub fn value(value: replay::Value) -> Value {
 /// are left out.
 #[must_use]
 pub fn of(setting: &Setting, outcomes: &[Outcome], view: &str) -> Value {
-    let of_outcome = |outcome: &Outcome| -> Map<String, Value> {
-        let columns = columns().filter(|c| c.of_setting(setting).is_none());
-        let values = columns.map(|c| (c.name.to_owned(), value(c.value(setting, outcome))));
-        values.filter(|(_, value)| !value.is_null()).collect()
-    };
     let of_setting = columns().filter_map(|c| Some((c.name.to_owned(), value(c.of_setting(setting)?))));
     let mut all: Map<String, Value> = of_setting.collect();
     all.insert("locks".to_owned(), json!(setting.locks));
     all.insert("view".to_owned(), json!(view));
-    all.insert("results".to_owned(), outcomes.iter().map(|o| Value::Object(of_outcome(o))).collect());
+    all.insert("results".to_owned(), outcomes.iter().map(|outcome| result(setting, outcome)).collect());
     Value::Object(all)
+}
+
+/// One result: the columns that have a value, without those of the setting.
+#[must_use]
+pub fn result(setting: &Setting, outcome: &Outcome) -> Value {
+    let columns = columns().filter(|c| c.of_setting(setting).is_none());
+    let values = columns.map(|c| (c.name.to_owned(), value(c.value(setting, outcome))));
+    values.filter(|(_, value)| !value.is_null()).collect()
 }
 
 /// What a row is about: its subject under the name of the grouping, with more detail where there is some.
@@ -129,18 +132,21 @@ pub fn memory(by: memory::By, rows: &[memory::Row], top: Option<usize>) -> Value
 /// The locks: the first `top` (all of them by default).
 #[must_use]
 pub fn locks(rows: &[locks::Row], top: Option<usize>) -> Value {
-    let row = |row: &locks::Row| {
-        let place = |(place, n): &(String, u64)| json!({ "place": place, "acquisitions": n });
-        json!({
-            "lock": row.name,
-            "acquisitions": row.used.acquisitions,
-            "waits": row.used.waits,
-            "lanes_that_waited": row.used.lanes_that_waited,
-            "fetches_held": row.used.fetches_held,
-            "fetches_serialised": row.used.fetches_serialised,
-            "waiting_slots": row.used.waiting_slots,
-            "taken_at": row.taken_at.iter().map(place).collect::<Vec<Value>>(),
-        })
-    };
-    json!({ "by": "lock", "rows": list(rows, top, row) })
+    json!({ "by": "lock", "rows": list(rows, top, lock) })
+}
+
+/// A lock.
+#[must_use]
+pub fn lock(row: &locks::Row) -> Value {
+    let place = |(place, n): &(String, u64)| json!({ "place": place, "acquisitions": n });
+    json!({
+        "lock": row.name,
+        "acquisitions": row.used.acquisitions,
+        "waits": row.used.waits,
+        "lanes_that_waited": row.used.lanes_that_waited,
+        "fetches_held": row.used.fetches_held,
+        "fetches_serialised": row.used.fetches_serialised,
+        "waiting_slots": row.used.waiting_slots,
+        "taken_at": row.taken_at.iter().map(place).collect::<Vec<Value>>(),
+    })
 }

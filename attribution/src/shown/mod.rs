@@ -5,4 +5,3 @@ pub mod json;
 pub mod listing;
 pub mod table;
 pub mod unlike;
-pub mod verdict;

@@ -4,7 +4,6 @@ use std::fmt::Write;
 
 use replay::metrics::{ACCESS_HEADER, Accesses};
 use replay::registry::Cell;
-pub use report::grouped;
 
 use crate::lost::main_causes;
 use crate::{Width, locks, lost, memory};
@@ -19,6 +18,20 @@ pub struct Extent {
     pub top: Option<usize>,
     /// Its columns.
     pub width: Width,
+}
+
+/// `1234567` as `1,234,567`.
+#[must_use]
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 /// The first rows of lost lane-slots; there are `total` slots.

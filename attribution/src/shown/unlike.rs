@@ -1,7 +1,6 @@
 //! How two results differ beyond what they are compared for, in words: other programs, inputs, lanes or warps.
 
 use replay::{Outcome, Setting};
-use serde_json::Value;
 
 /// The setting of a result.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,22 +36,6 @@ impl Facts {
             heuristic: outcome.heuristic.clone(),
             lanes: outcome.lanes.to_string(),
             warp_size: outcome.warp_size.to_string(),
-        }
-    }
-
-    /// The setting of the result with this number in what `replay --json` prints.
-    pub(crate) fn of_json(replayed: &Value, result: usize) -> Facts {
-        let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        let (of_all, result) = (|name: &str| text(&replayed[name]), &replayed["results"][result]);
-        Facts {
-            command: of_all("command"),
-            region: of_all("region"),
-            code: of_all("code"),
-            locks: of_all("locks"),
-            group: of_all("group"),
-            heuristic: text(&result["heuristic"]),
-            lanes: text(&result["lanes"]),
-            warp_size: text(&result["warp_size"]),
         }
     }
 

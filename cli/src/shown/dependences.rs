@@ -1,34 +1,15 @@
 //! `replay --dependences`: dependences between lanes.
 
-use attribution::dependences::{self, Row};
+use attribution::dependences::{self, Found, Row};
+use attribution::json;
 use attribution::table::{self, Align, Extent, grouped};
-use attribution::{Source, json};
 use replay::Setting;
-use replay::dependences::Dependences;
-use replay::view::View;
 use serde_json::Value;
 
-use crate::typed::lanes::LaneKind;
-use crate::typed::selection::Selection;
 use crate::width;
 
-/// The rows of a view's lanes, and whether all of the memory was followed.
-///
-/// # Errors
-/// When lanes are threads, or the trace has no addresses.
-pub(crate) fn of(selection: &Selection, view: &View, source: &mut Source) -> replay::Result<(Vec<Row>, bool)> {
-    if view.summary().cut.is_none() {
-        let text = "threads already run at the same time; dependences are found between iterations of a loop, calls \
-                    or tasks: add --loop or --lanes";
-        return Err(replay::Error::Request(text.to_owned()));
-    }
-    let follow = selection.at_loop.is_some() || selection.lanes == Some(LaneKind::Iterations);
-    let found = Dependences::of(view, follow)?;
-    Ok((dependences::rows(&found, view, source), !found.is_partial))
-}
-
 /// The rows as a table, below their consequences.
-pub(crate) fn table((rows, is_whole): &(Vec<Row>, bool), top: Option<usize>) -> String {
+pub(crate) fn table(Found { rows, is_whole }: &Found, top: Option<usize>) -> String {
     let (_, verdict) = dependences::verdict(rows);
     let mut text = format!("{verdict}\n");
     if !is_whole {
@@ -55,9 +36,8 @@ pub(crate) fn table((rows, is_whole): &(Vec<Row>, bool), top: Option<usize>) -> 
 }
 
 /// The rows as JSON, with what they are of.
-pub(crate) fn to_json((rows, is_whole): &(Vec<Row>, bool), setting: &Setting, taken: &str) -> Value {
+pub(crate) fn to_json(found: &Found, setting: &Setting, taken: &str) -> Value {
     let mut whole = json::of(setting, &[], taken);
-    whole["dependences"] = dependences::json(rows);
-    whole["dependences"]["is_whole"] = (*is_whole).into();
+    whole["dependences"] = found.json();
     whole
 }

@@ -4,15 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 
-use attribution::{Mark, MarkKind, Source};
+use attribution::{Mark, MarkKind, Place, Source};
 use heuristics::{Copied, Deconflict, Prediction, Predictions, SegmentTable, Spec};
 use trace_format::{Pc, Trace};
+use verdict::COLLECTING;
 
 use crate::output::say;
-use crate::typed::place::Place;
-
-/// The model that obeys predictions.
-pub(crate) const MODEL: &str = "barrier";
 
 /// Where.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -332,19 +329,14 @@ fn marked(
 /// # Errors
 /// When there is none.
 pub(crate) fn obedient(models: &[Spec]) -> replay::Result<Vec<Spec>> {
-    let obeys = |spec: &&Spec| spec.entry().name == MODEL && spec.settings.choice("meet") == 0;
+    let obeys = |spec: &&Spec| spec.entry().name == COLLECTING && spec.settings.choice("meet") == 0;
     let obey: Vec<Spec> = models.iter().filter(obeys).cloned().collect();
     match obey.is_empty() {
         true => Err(replay::Error::Request(format!(
-            "--predict: only {MODEL} with meet=barriers collects lanes at predicted places: add {MODEL} to --heuristic"
+            "--predict: only {COLLECTING} with meet=barriers collects lanes at predicted places: add {COLLECTING} to --heuristic"
         ))),
         false => Ok(obey),
     }
-}
-
-/// The thresholds that are tried where none is typed: a half, a quarter and an eighth of a warp.
-pub(crate) fn thresholds(lanes: usize) -> Vec<usize> {
-    [8, 4, 2].map(|part| lanes / part).into_iter().filter(|lanes| *lanes > 1).collect()
 }
 
 /// How outcomes with these predictions are named, behind the model.

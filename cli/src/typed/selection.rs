@@ -1,26 +1,21 @@
 //! What every verb that replays a trace is told in the same way: the part of the trace that counts, and how its lanes
 //! make warps.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::io::Read;
 use std::path::Path;
 use std::str::FromStr;
 
-use attribution::Source;
+use attribution::Place;
+use replay::view::{CodeFilter, Locks, Region, View, ViewOptions};
+use replay::{Contended, ReplayOptions, Setting};
+use trace_format::{Action, Trace};
+use verdict::{Question, Subject};
 
 use crate::output::say;
 use crate::typed::lanes::{self, LaneKind};
-use crate::typed::place::Place;
 use crate::typed::spin::SpinRule;
-use crate::typed::sweep::{Groups, Widths};
-
-use replay::view::{CodeFilter, Lanes, Locks, Region, View, ViewOptions, WhichLoops};
-use replay::{Contended, ReplayOptions, Setting};
-use trace_format::{Action, Trace, names};
-
-/// The most functions that are listed as places where another was inlined.
-const INLINED_SHOWN: usize = 3;
+use crate::typed::widths::{Groups, Widths};
 
 /// The part of a trace that is replayed, and its warps.
 #[derive(clap::Args, Clone)]
@@ -143,53 +138,21 @@ impl Selection {
         self.warp_size.as_ref().map(|widths| widths.all()[0])
     }
 
-    /// The lanes of the trace when locks count like this.
-    ///
-    /// For a Go program, whose threads belong to its scheduler, whole threads are replayed where no start routine is
-    /// known.
+    /// The lanes of the trace when locks count like this. Says where they are others than those that were asked for.
     pub(crate) fn view_with(&self, trace: &Trace, locks: Locks) -> replay::Result<View> {
-        let mut options = self.view_options(trace, locks)?;
-        let is_go = || trace.symbols().iter().any(|symbol| symbol.name.starts_with("runtime.mstart"));
-        let view = match View::new(trace, &options) {
-            Err(why) if options.region == Region::Auto && trace.threads().len() > 1 && is_go() => {
-                say!("lockstep: {why}; taken are whole threads");
-                options.region = Region::All;
-                View::new(trace, &options)?
-            }
-            Err(why) => return Err(self.inlined(trace).unwrap_or(why)),
-            Ok(view) => view,
-        };
-        let of_chunks = lanes::of_chunks(trace, &view);
-        if of_chunks.is_empty() || !matches!(options.lanes, Lanes::Iterations(WhichLoops::Worksharing { .. })) {
-            return Ok(view);
-        }
-        let lanes = Lanes::Iterations(WhichLoops::Worksharing { of_chunks });
-        View::new(trace, &ViewOptions { lanes, ..options })
+        let (view, note) = verdict::lanes::view(trace, &self.view_options(trace, locks)?)?;
+        note.into_iter().for_each(|note| say!("lockstep: {note}"));
+        Ok(view)
     }
 
-    /// Where the region was named after a function that has no code of its own, what to name instead.
-    fn inlined(&self, trace: &Trace) -> Option<replay::Error> {
-        let Region::Symbol(name) = &self.region else { return None };
-        if trace.symbols().iter().any(|symbol| names::is_called(&symbol.name, name)) {
-            return None;
-        }
-        let mut source = Source::new(trace);
-        let is_it = |function: &String| function == name || function.split('(').next() == Some(name);
-        let pcs = trace.blocks().iter().flat_map(|(_, block)| block.instructions.iter().map(|i| i.pc));
-        let holders = pcs.filter_map(|pc| {
-            let mut functions = source.line(pc)?.functions;
-            let own = functions.pop()?;
-            functions.iter().any(is_it).then_some(own)
-        });
-        let holders: BTreeSet<String> = holders.collect();
-        let all = holders.iter().take(INLINED_SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
-        (!holders.is_empty()).then(|| {
-            replay::Error::Request(format!(
-                "`{name}` has no code of its own: the compiler inlined it into {all}. Name a function that it was \
-                 inlined into, or forbid inlining in the source (__attribute__((noinline)), #[inline(never)]) and \
-                 trace again"
-            ))
-        })
+    /// What is asked about the lanes, for verbs that look at one view.
+    pub(crate) fn question(&self, trace: &Trace, subject: Subject) -> replay::Result<Question> {
+        self.question_with(trace, self.locks.rules()[0], subject)
+    }
+
+    /// The same when locks count like this.
+    pub(crate) fn question_with(&self, trace: &Trace, locks: Locks, subject: Subject) -> replay::Result<Question> {
+        Ok(Question { lanes: self.view_options(trace, locks)?, replay: self.options_with(locks), subject })
     }
 
     /// What was typed of the view, under this rule for locks.
@@ -205,7 +168,7 @@ impl Selection {
         Setting {
             trace: name.to_string_lossy().into_owned(),
             command: trace.meta().command.join(" "),
-            region: lanes::region(view.summary()),
+            region: verdict::lanes::region(view.summary()),
             code: self.code.to_string(),
             locks: self.locks.to_string(),
             group: self.group.to_string(),
@@ -231,7 +194,7 @@ impl Selection {
                 _ if shown_anyway => Contended::Wait,
                 _ => Contended::WaitOrTakeTurns,
             },
-            warp_size: self.warp_size().or(self.are_parts_of_threads().then_some(lanes::WARP)),
+            warp_size: self.warp_size().or(self.are_parts_of_threads().then_some(verdict::lanes::WARP)),
             warps_per_block: self.warps_per_block,
             grouping: self.group.all()[0],
             ..ReplayOptions::default()

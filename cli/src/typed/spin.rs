@@ -3,12 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-use attribution::Source;
 use attribution::table::percent;
+use attribution::{Place, Source};
 use replay::view::{Spin, Summary};
 use trace_format::{Pc, Trace};
-
-use crate::typed::place::Place;
 
 /// What was typed.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,11 +10,12 @@ use attribution::{Source, locks};
 use heuristics::Spec;
 use replay::metrics::Causes;
 use replay::{Outcome, Prepared, ReplayOptions};
+use verdict::{Machine, Range, Subject};
 
 use crate::exit;
 use crate::output::{WithColours, say, show};
 use crate::shown::table;
-use crate::typed::machine::{Machine, Range, Subject};
+use crate::typed::machine;
 use crate::typed::selection::{self, Selection};
 use crate::width::{self, Wide};
 
@@ -31,7 +32,7 @@ pub(crate) struct Args {
 
     /// The machine whose efficiency is compared: by the nearest model, with the machine's warp size; lanes that are
     /// predicated off count as active. Default: nvidia
-    #[arg(long, value_name = "MACHINE", value_enum, conflicts_with = "model")]
+    #[arg(long, value_name = "MACHINE", value_parser = machine::parser(), conflicts_with = "model")]
     machine: Option<Machine>,
 
     /// The minimum SIMT efficiency (thread instructions / (fetches x warp size)), 0 to 1

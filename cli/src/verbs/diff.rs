@@ -14,9 +14,9 @@ use replay::ReplayOptions;
 use replay::metrics::Causes;
 use report::Row;
 use serde_json::{Value, json};
+use verdict::Subject;
 
 use crate::output::{WithColours, print, say, show};
-use crate::typed::machine::Subject;
 use crate::typed::selection::{self, Selection};
 use crate::width::{self, Wide};
 

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use heuristics::Spec;
+use report::page::{self, Request};
+use verdict::Subject;
 
-use crate::output::{Output, progress, say};
-use crate::shown::page::{self, Request};
-use crate::typed::machine::Subject;
-use crate::typed::selection::Selection;
+use crate::output::{Output, counted, progress, say};
+use crate::typed::selection::{self, Selection};
 
 /// Write what a replay shows in the format of another tool: a flame graph, or a time line
 #[derive(clap::Args)]
@@ -43,15 +43,24 @@ enum Format {
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let subject = Subject::of(None, args.model.iter().cloned().collect());
-    let selection = &args.selection;
-    let request = Request { subject: &subject, models: &[], selection, syntax: None, is_page: false };
+    let trace = selection::open(&args.trace)?;
+    let view = args.selection.view(&trace)?;
     let bar = progress();
-    let program = page::program(&args.trace, &request, &bar).inspect_err(|_| bar.finish_and_clear())?;
+    let request = Request {
+        models: subject.models.clone(),
+        question: &args.selection.question(&trace, subject)?,
+        setting: &args.selection.setting(&args.trace, &trace, &view),
+        syntax: None,
+        is_page: false,
+        done: &counted(&bar),
+    };
+    let program = page::program((&trace, &view), &request);
     bar.finish_and_clear();
+    let program = program?;
     program.notes.iter().for_each(|note| say!("lockstep: {note}"));
     let text = match args.format {
-        Format::Folded => report::page::folded(&program, &attribution::page::causes()),
-        Format::Perfetto => report::page::time_line(&program),
+        Format::Folded => page::folded(&program, &page::causes()),
+        Format::Perfetto => page::time_line(&program),
     };
     let mut out = Output::create(&args.output)?;
     let path = out.path();

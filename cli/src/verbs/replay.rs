@@ -4,35 +4,32 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use attribution::verdict::Verdict;
+use attribution::dependences::Found as Dependences;
 use attribution::{Source, json, locks, lost};
 use heuristics::Spec;
 use replay::metrics::{Causes, Contention, Measure, Spaces};
 use replay::view::{Locks, Share, View};
 use replay::{Outcome, Prepared, ReplayOptions, ScheduleFile, Setting};
 use trace_format::Trace;
+use verdict::grouping::{self, Beside as BesideUsual, beside_usual};
+use verdict::reorder::{Compared, Reorder};
+use verdict::{Judge, Machine, Range, Subject, Verdict, as_lanes, forget, loops};
 
 use crate::exit;
 use crate::output::{self, LanesOut, Output, WithColours, is_stdout, print, progress, say, show};
-use crate::shown::dependences;
-use crate::shown::regions;
 use crate::shown::rows::{Rows, Wanted};
-use crate::shown::table;
-use crate::shown::verdict;
-use crate::shown::verdict::About;
-use crate::shown::verdict_page;
+use crate::shown::{self, dependences, regions, table};
 use crate::typed::by::{By, MemoryBy};
-use crate::typed::lanes;
-use crate::typed::machine::{Machine, Range, Subject};
+use crate::typed::machine;
 use crate::typed::measures::{self, Measures};
 use crate::typed::models::{self, Models};
 use crate::typed::predict;
 use crate::typed::predict::Predicted;
-use crate::typed::reorder::{self, Compared, Reorder};
+use crate::typed::reorder;
 use crate::typed::selection::{self, Selection};
 use crate::typed::spin;
-use crate::typed::sweep;
 use crate::typed::syntax::SyntaxName;
+use crate::typed::widths::Widths;
 use crate::verbs::{dump, spread};
 use crate::width::Wide;
 
@@ -56,7 +53,7 @@ pub(crate) struct Args {
     /// Show the efficiency on this machine: by the model nearest to it, with its warp size, and by other models of the
     /// same machine (see docs/fidelity.md). Default: nvidia, without the others where
     /// more than 20 million thread instructions are replayed
-    #[arg(long, value_name = "MACHINE", value_enum, conflicts_with = "heuristic")]
+    #[arg(long, value_name = "MACHINE", value_parser = machine::parser(), conflicts_with = "heuristic")]
     machine: Option<Machine>,
 
     /// Collect lanes at this line (file.c:42), address or function (call:NAME) before they go on, as a GPU does where a
@@ -247,7 +244,7 @@ impl Args {
         measures.extend(locks.then(Contention::measure));
         let mut models = models::all_of(&self.heuristic);
         if models.is_empty() && !self.predict.is_empty() {
-            models = vec![Spec::parse(predict::MODEL).expect("a model's name")];
+            models = vec![Spec::parse(verdict::COLLECTING).expect("a model's name")];
         }
         let tables = ![&self.csv, &self.schedule, &self.lanes_out].into_iter().any(is_stdout);
         let printed = if self.json { Some(Form::Json) } else { tables.then_some(Form::Tables) };
@@ -286,7 +283,7 @@ struct Found {
 #[derive(Default)]
 struct Beside {
     /// What another grouping than the usual one gains and costs.
-    grouping: String,
+    grouping: Option<BesideUsual>,
     /// What it is to regroup lanes, where they are.
     reorder: Option<Compared>,
 }
@@ -332,13 +329,14 @@ fn run_here(args: &Args) -> anyhow::Result<ExitCode> {
     if args.loops {
         let shown = (args.json, args.top);
         request.selection.one_way("with --loops")?;
-        return lanes::list(request.selection, &trace, &request.subject.models[0], shown, &mut source);
+        return list_loops(&request, &trace, shown, &mut source);
     }
     if args.dependences {
         args.alone("--dependences")?;
         let view = request.selection.view(&trace)?;
         let taken = view.summary().to_string();
-        let found = dependences::of(request.selection, &view, &mut source)?;
+        let lanes = request.selection.view_options(&trace, request.selection.locks.rules()[0])?.lanes;
+        let found = Dependences::of(&view, &lanes, &mut source)?;
         source.notes().iter().for_each(|note| say!("lockstep: {note}"));
         if args.json {
             let setting = request.selection.setting(request.trace, &trace, &view);
@@ -353,13 +351,14 @@ fn run_here(args: &Args) -> anyhow::Result<ExitCode> {
     if args.verdict {
         args.alone("--verdict")?;
         let view = request.selection.view(&trace)?;
-        let page = verdict_page::of(request.selection, &trace, &view, &mut source)?;
+        let question = request.selection.question(&trace, request.subject)?;
+        let page = as_lanes::of(&question, (&trace, &view), None, &mut source)?;
         source.notes().iter().for_each(|note| say!("lockstep: {note}"));
         if args.json {
             print(&format!("{:#}\n", page.json()), WithColours::No)?;
         } else {
             say!("{}", view.summary());
-            show(&page.text(), WithColours::No)?;
+            show(&shown::as_lanes::text(&page), WithColours::No)?;
         }
         return Ok(ExitCode::SUCCESS);
     }
@@ -368,9 +367,7 @@ fn run_here(args: &Args) -> anyhow::Result<ExitCode> {
             args.selection.one_way("with --reorder")?;
         }
         args.alone("several widths or groupings")?;
-        let Request { trace: path, selection, ref subject, ref measures, .. } = request;
-        let sweep = sweep::Request { path, selection, subject, measures, as_json: args.json, csv: request.output.csv };
-        sweep.run(&trace)?;
+        sweep(&request, &trace, args.json)?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut lanes_out = args.lanes_out.as_deref().map(LanesOut::create).transpose()?;
@@ -404,6 +401,60 @@ fn run_here(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(if none_ran { ExitCode::from(exit::DEADLOCK) } else { ExitCode::SUCCESS })
 }
 
+/// `--loops`: the loops, so many of them in JSON or a table.
+fn list_loops(
+    request: &Request,
+    trace: &Trace,
+    (as_json, top): (bool, Option<usize>),
+    source: &mut Source,
+) -> anyhow::Result<ExitCode> {
+    let found = loops::of(&request.selection.question(trace, request.subject.clone())?, trace, source)?;
+    source.notes().iter().for_each(|note| say!("lockstep: {note}"));
+    if as_json {
+        print(&format!("{:#}\n", shown::loops::to_json(&found, top)), WithColours::No)?;
+    } else {
+        say!("{}", found.taken);
+        show(&shown::loops::table(&found, top), WithColours::No)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Several widths or groupings: a row for each, from one reading of the trace.
+fn sweep(request: &Request, trace: &Trace, as_json: bool) -> anyhow::Result<()> {
+    let Request { trace: path, selection, subject, measures, .. } = request;
+    let [rule] = selection.locks.rules() else {
+        let text = "several widths or groupings can be replayed with one rule for locks only; name one with --locks";
+        return Err(replay::Error::Request(text.to_owned()).into());
+    };
+    let view = selection.view_with(trace, *rule)?;
+    if !as_json {
+        say!("{}", view.summary());
+    }
+    let measures = grouping::with_traffic(measures, trace);
+    let options = subject.options(ReplayOptions { measures, ..selection.options_with(*rule) }, &view);
+    let prepared = Prepared::new(&view, needs_control_flow(&subject.models, &options))?;
+    let widths = selection.warp_size.as_ref().map_or(&[][..], Widths::all);
+    let tried = grouping::replay(&prepared, &subject.models, (widths, selection.group.all()), &options)?;
+    if let Some(path_of_rows) = request.output.csv {
+        let setting = selection.setting(path, trace, &view);
+        let mut out = Output::create(path_of_rows)?;
+        let rows = shown::grouping::rows(&tried, &setting);
+        replay::write_csv_of(rows.iter().map(|(setting, outcome)| (setting, *outcome)), &mut out, path_of_rows)?;
+        out.finish()?;
+    }
+    match (as_json, request.output.csv) {
+        (true, _) => print(&format!("{:#}\n", shown::grouping::json(&tried)), WithColours::No)?,
+        (false, Some(path)) if path.as_os_str() == "-" => {}
+        (false, _) => show(&shown::grouping::table(&tried), WithColours::No)?,
+    }
+    Ok(())
+}
+
+fn needs_control_flow(models: &[Spec], options: &ReplayOptions) -> bool {
+    models.iter().any(|spec| spec.entry().needs_control_flow)
+        || options.measures.iter().any(Measure::needs_control_flow)
+}
+
 impl Request<'_> {
     fn replay(&self, (trace, view): (&Trace, &View), rule: Locks, source: &mut Source) -> anyhow::Result<Found> {
         // A verdict tries other lanes and groupings: those would not be regrouped.
@@ -416,13 +467,11 @@ impl Request<'_> {
             bar.set_length(all as u64);
             bar.set_position(n as u64);
         };
-        let of_models = models.iter().any(|spec| spec.entry().needs_control_flow);
-        let of_measures = options.measures.iter().any(Measure::needs_control_flow);
         let predicted = match self.predict {
             [] => None,
             typed => Some((predict::obedient(models)?, predict::predictions(typed, trace, view.segments(), source)?)),
         };
-        let whole = Prepared::new(view, of_models || of_measures || self.reorder.is_some())?;
+        let whole = Prepared::new(view, needs_control_flow(models, &options) || self.reorder.is_some())?;
         let reordered = self.reorder.as_ref().map(|reorder| reorder.lanes(&whole, trace, source)).transpose()?;
         let regrouped = reordered.as_ref().map(|lanes| lanes.prepared(&whole)).transpose()?;
         let (mut prepared, whole) = match regrouped {
@@ -451,17 +500,18 @@ impl Request<'_> {
         let range = self.subject.range((&prepared, view, source), outcomes.first(), &options)?;
         let verdict = match (&range, outcomes.first()) {
             (Some(range), Some(first)) if judges => {
-                let about = About { trace, view, selection: self.selection, model: &models[0], options: &options };
-                Some(about.judge(&mut prepared, (first, range.figure()), source)?)
+                let question = self.selection.question_with(trace, rule, self.subject.clone())?;
+                let judge = Judge { trace, view, question: &question, model: &models[0], options: &options };
+                Some(judge.judge(&prepared, (first, range.figure()), source)?)
             }
             _ => None,
         };
-        verdict::forget(&mut outcomes, &self.measures);
+        forget(&mut outcomes, &self.measures);
         let mut beside = Beside::default();
         if let (Some(reorder), Some(lanes), Some(whole)) = (&self.reorder, &reordered, &whole) {
             beside.reorder = Some(reorder.compared((whole, lanes, &prepared), trace, models, &options)?);
         } else if self.output.printed == Some(Form::Tables) {
-            beside.grouping = sweep::beside_consecutive(&prepared, (trace, view), models, &options)?;
+            beside.grouping = beside_usual(&prepared, (trace, view), models, &options)?;
         }
         bar.finish_and_clear();
         Ok(Found { outcomes, range, verdict, beside })
@@ -512,7 +562,7 @@ impl Request<'_> {
             whole["machine"] = range.json();
         }
         if let Some(reorder) = &all[0].beside.reorder {
-            whole["reorder"] = reorder.json();
+            whole["reorder"] = shown::reorder::to_json(reorder);
         }
         if let Some(verdict) = &all[0].verdict {
             whole["verdict"] = verdict.json();
@@ -538,8 +588,8 @@ impl Request<'_> {
                 text += &format!("\n{}", range.line());
             }
             text += &table::measured(outcomes);
-            text += &replayed.beside.grouping;
-            text += &replayed.beside.reorder.as_ref().map_or_else(String::new, Compared::text);
+            text += &replayed.beside.grouping.as_ref().map_or_else(String::new, shown::grouping::beside);
+            text += &replayed.beside.reorder.as_ref().map_or_else(String::new, shown::reorder::text);
             if wanted.regions {
                 text += &format!("\n{}", regions::table(&replayed.shares, wanted.top));
             }

@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use heuristics::Spec;
+use report::page::{self, Request};
+use verdict::{Machine, Subject};
 
-use crate::output::{Output, progress, say};
-use crate::shown::page::{self, Request};
-use crate::typed::machine::{Machine, Subject};
+use crate::output::{Output, counted, progress, say};
+use crate::typed::machine;
 use crate::typed::models::{self, Models};
-use crate::typed::selection::Selection;
+use crate::typed::selection::{self, Selection};
 use crate::typed::syntax::SyntaxName;
 
 /// Write a page that shows how well a program runs in lockstep, and where it does not; of two traces, what changed
@@ -32,7 +33,7 @@ pub(crate) struct Args {
 
     /// The machine that the page is about: its nearest model, with the machine's warp size; the page also shows what
     /// other models of that machine say. Default: nvidia
-    #[arg(long, value_name = "MACHINE", value_enum, conflicts_with = "model")]
+    #[arg(long, value_name = "MACHINE", value_parser = machine::parser(), conflicts_with = "model")]
     machine: Option<Machine>,
 
     /// The heuristics among which it is ranked
@@ -55,13 +56,23 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let models = models::all_of(&args.models);
     let subject = Subject::of(args.machine, args.model.iter().cloned().collect());
-    let request =
-        Request { subject: &subject, models: &models, selection: &args.selection, syntax: args.syntax, is_page: true };
+    let models = models::each_once(subject.models.iter().chain(&models));
     let mut programs = Vec::new();
     for path in std::iter::once(&args.trace).chain(&args.after) {
+        let trace = selection::open(path)?;
+        let view = args.selection.view(&trace)?;
         let bar = progress();
-        let mut program = page::program(path, &request, &bar).inspect_err(|_| bar.finish_and_clear())?;
+        let request = Request {
+            question: &args.selection.question(&trace, subject.clone())?,
+            setting: &args.selection.setting(path, &trace, &view),
+            models: models.clone(),
+            syntax: args.syntax.map(Into::into),
+            is_page: true,
+            done: &counted(&bar),
+        };
+        let program = page::program((&trace, &view), &request);
         bar.finish_and_clear();
+        let mut program = program?;
         crate::shown::proved::add(&mut program, &args.proved)?;
         program.notes.iter().for_each(|note| say!("lockstep: {}: {note}", path.display()));
         programs.push(program);
@@ -69,7 +80,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut out = Output::create(&args.output)?;
     let path = out.path();
     let tool = format!("lockstep {}", env!("CARGO_PKG_VERSION"));
-    out.write_all(report::page::render(&attribution::page::page(tool, programs)).as_bytes())
+    out.write_all(page::render(&page::page(tool, programs)).as_bytes())
         .map_err(|source| replay::Error::Write { path, source })?;
     out.finish()?;
     Ok(ExitCode::SUCCESS)

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use attribution::table::{Align, grouped, percent};
 use replay::{Outcome, Prepared};
 use serde_json::{Value, json};
+use verdict::Subject;
 
 use crate::output::{WithColours, print, progress, say, show};
-use crate::typed::machine::Subject;
 use crate::typed::selection::{self, Selection};
 use crate::width;
 

@@ -12,6 +12,7 @@ use replay::view::View;
 use replay::{Outcome, Prepared};
 use serde_json::{Value, json};
 use trace_format::Pc;
+use verdict::{COLLECTING, thresholds};
 
 use crate::exit;
 use crate::output::{WithColours, print, progress, say, show};
@@ -38,7 +39,7 @@ pub(crate) struct Args {
     selection: Selection,
 
     /// The model to try them under: barrier, with parameters (barrier:placement=structured)
-    #[arg(long, short = 'H', value_name = "MODEL", default_value = predict::MODEL, value_parser = Model::parse)]
+    #[arg(long, short = 'H', value_name = "MODEL", default_value = COLLECTING, value_parser = Model::parse)]
     heuristic: Model,
 
     /// The most places to try, those that could save most first
@@ -134,7 +135,7 @@ impl Args {
         let lanes = self.selection.warp_size().unwrap_or(heuristics::MAX_LANES).min(replay::LaneSource::lanes(view));
         let mut all: Vec<usize> = match &self.threshold {
             Some(typed) => typed.iter().map(|lanes| usize::from(*lanes)).collect(),
-            None => predict::thresholds(lanes),
+            None => thresholds(lanes),
         };
         all.sort_unstable();
         all.dedup();
@@ -231,7 +232,7 @@ fn as_table(found: &Suggestions, model: &str, source: &mut Source) -> String {
         [] => text += "collecting lanes at one place of a loop does not pay here\n",
         places => {
             let typed: String = places.iter().map(|place| format!(" --predict {}", typed(place, source))).collect();
-            let model = if model == predict::MODEL { String::new() } else { format!(" -H {model}") };
+            let model = if model == COLLECTING { String::new() } else { format!(" -H {model}") };
             text += &format!("to see it: replay{model}{typed} --by line TRACE\n");
         }
     }

@@ -24,9 +24,18 @@ impl Traced {
         self.folder.path().join("trace.bin").to_str().unwrap().to_owned()
     }
 
+    /// The verdict of `replay`. Where nothing else is asked for, the library's is the same.
     fn verdict(&self, arguments: &[&str]) -> Value {
         let json = succeed("replay", &[&["--json", &self.path()], arguments].concat());
-        serde_json::from_str::<Value>(&json).unwrap()["verdict"].take()
+        let verdict = serde_json::from_str::<Value>(&json).unwrap()["verdict"].take();
+        if arguments.is_empty() {
+            let trace = trace_format::Trace::open(self.path().as_ref()).unwrap();
+            let answer = verdict::Question::default().ask(&trace).unwrap();
+            assert_eq!(answer.verdict.as_ref().unwrap().json(), verdict);
+            let printed = succeed("replay", &[&self.path()]);
+            assert!(printed.starts_with(&format!("{answer}\n\n")), "{answer}\n{printed}");
+        }
+        verdict
     }
 
     /// The number of the source's only line that holds this text.

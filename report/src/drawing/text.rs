@@ -3,6 +3,8 @@
 //! A chart is drawn before its font is known. Widths are those of DejaVu Sans, the widest of the usual sans-serif fonts
 //! (Arial and Helvetica are about a tenth narrower), so that what fits here fits everywhere.
 
+use attribution::table::grouped;
+
 use crate::drawing::axis;
 
 /// The fonts asked for, best first.
@@ -130,20 +132,6 @@ pub(crate) fn printable(text: &str) -> String {
 /// too wide for the narrow charts.
 pub(crate) fn count(n: u64) -> String {
     if n >= 1_000_000_000_000 { axis::short(n as f64) } else { grouped(n) }
-}
-
-/// `1234567` as `1,234,567`.
-#[must_use]
-pub fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 #[cfg(test)]

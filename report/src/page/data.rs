@@ -5,8 +5,11 @@
 //! lanes* begins with one lane. A *line* is an index into [`Program::lines`], a *function* one into
 //! [`Program::functions`], a *pc* one into [`Program::pcs`].
 
-use serde::Serialize;
-use serde_json::Value;
+use attribution::{json, locks};
+use replay::{Outcome, Setting};
+use serde::{Serialize, Serializer};
+use verdict::as_lanes::AsLanes;
+use verdict::{Range, Verdict};
 
 /// A page about one program, or about two to be compared.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -67,12 +70,12 @@ pub struct ModelText {
 /// What is known about one trace.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Program {
-    /// What `replay --json` prints of every heuristic: the setting, and `results`.
-    pub replayed: Value,
+    /// The results of every heuristic.
+    pub replayed: Replayed,
     /// The result that the rest of the page is about: an index into `results`.
     pub chosen: usize,
-    /// The results of that heuristic at other warp sizes, as `replay --json` prints them.
-    pub widths: Vec<Value>,
+    /// The results of that heuristic at other warp sizes.
+    pub widths: Results,
     /// What the reader should know: why lines are missing, which warps have no map.
     pub notes: Vec<String>,
     /// Functions, those with the most thread instructions first.
@@ -95,10 +98,59 @@ pub struct Program {
     pub collecting: Option<Collecting>,
     /// The models that the page can be switched to.
     pub switched: Vec<Switched>,
-    /// Locks, as `replay --by lock --json` prints them; null where none was taken.
-    pub locks: Value,
+    /// Locks; none where none was taken.
+    #[serde(serialize_with = "lock_rows")]
+    pub locks: Option<Vec<locks::Row>>,
     /// Control-flow graphs of the functions that lose most.
     pub graphs: Vec<Graph>,
+}
+
+/// Results under one setting. They are written as the list in what `replay --json` prints.
+#[derive(Clone, Debug, Default)]
+pub struct Results {
+    /// The setting.
+    pub setting: Setting,
+    /// By heuristic.
+    pub outcomes: Vec<Outcome>,
+}
+
+impl Serialize for Results {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(self.outcomes.iter().map(|outcome| json::result(&self.setting, outcome)))
+    }
+}
+
+/// What was replayed. It is written as `replay --json` prints it.
+#[derive(Clone, Debug, Default)]
+pub struct Replayed {
+    /// The results.
+    pub results: Results,
+    /// What was taken of the trace, in a sentence.
+    pub taken: String,
+    /// What a machine's models say, where the page is about a machine.
+    pub machine: Option<Range>,
+    /// The verdict, where the page is about a machine.
+    pub verdict: Option<Verdict>,
+    /// How lanes that are parts of threads would run.
+    pub as_lanes: Option<AsLanes>,
+}
+
+impl Serialize for Replayed {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut all = json::of(&self.results.setting, &self.results.outcomes, &self.taken);
+        let parts = [
+            ("machine", self.machine.as_ref().map(Range::json)),
+            ("verdict", self.verdict.as_ref().map(Verdict::json)),
+            ("as_lanes", self.as_lanes.as_ref().map(AsLanes::on_page)),
+        ];
+        parts.into_iter().filter_map(|(name, part)| Some((name, part?))).for_each(|(name, part)| all[name] = part);
+        all.serialize(to)
+    }
+}
+
+/// Locks as `replay --by lock --json` prints them.
+fn lock_rows<S: Serializer>(rows: &Option<Vec<locks::Row>>, to: S) -> Result<S::Ok, S::Error> {
+    rows.as_ref().map(|rows| rows.iter().map(json::lock).collect::<Vec<_>>()).serialize(to)
 }
 
 /// A function.

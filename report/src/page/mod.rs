@@ -1,15 +1,19 @@
 //! The page: one HTML file that holds everything, data, styles and scripts, and asks for nothing from anywhere.
 //!
 //! The files in `report/templates` are put together as they are: `page.html` is the frame, the styles and scripts go
-//! where it has their marks, and the data ([`Page`]) goes in as JSON.
+//! where it has their marks, and the data ([`Page`]) goes in as JSON. [`program`] makes the data of one trace.
 
 mod data;
 mod export;
 mod layout;
+mod plan;
+mod program;
 
 pub use data::*;
 pub use export::{folded, time_line};
 pub use layout::{NODE, lay_out};
+pub use plan::{Request, program};
+pub use program::{causes, page};
 
 /// The frame.
 const FRAME: &str = include_str!("../../templates/page.html");
@@ -50,8 +54,8 @@ impl Program {
     /// The command that was traced, or else the trace's name.
     #[must_use]
     pub fn command(&self) -> &str {
-        let of = |name: &str| self.replayed.get(name).and_then(serde_json::Value::as_str).filter(|s| !s.is_empty());
-        of("command").or_else(|| of("trace")).unwrap_or("a trace")
+        let setting = &self.replayed.results.setting;
+        [&*setting.command, &*setting.trace].into_iter().find(|name| !name.is_empty()).unwrap_or("a trace")
     }
 }
 

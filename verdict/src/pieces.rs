@@ -7,15 +7,14 @@
 
 use std::collections::BTreeMap;
 
-use attribution::Source;
+use attribution::{Place, Source};
 use heuristics::Spec;
 use replay::metrics::Causes;
-use replay::view::{LoopRan, Region, View};
+use replay::view::{Lanes, LoopRan, Region, View, ViewOptions, WhichLoops};
 use replay::{Prepared, ReplayOptions};
 use trace_format::{ModuleRole, Pc, STUB_NAME, Trace, names};
 
-use crate::typed::lanes::LaneKind;
-use crate::typed::selection::Selection;
+use crate::lanes::is_go;
 
 /// The least number of pieces of work for each lane.
 pub(crate) const TIMES: usize = 2;
@@ -32,7 +31,7 @@ const INSTRUCTIONS_OF_A_TURN: f64 = 50.0;
 /// What is tried.
 pub(crate) struct Candidate {
     /// What of the trace they are.
-    pub(crate) selection: Selection,
+    pub(crate) lanes: ViewOptions,
     /// What is typed for it.
     pub(crate) typed: String,
     /// What they are, for people.
@@ -40,10 +39,13 @@ pub(crate) struct Candidate {
 }
 
 /// The iterations of OpenMP's loops, where its threads are lanes now.
-pub(crate) fn iterations(view: &View, selection: &Selection) -> Option<Candidate> {
+pub(crate) fn iterations(view: &View, asked: &ViewOptions) -> Option<Candidate> {
     let summary = view.summary();
     (summary.cut.is_none() && summary.region.starts_with("OpenMP parallel regions")).then(|| Candidate {
-        selection: Selection { lanes: Some(LaneKind::Iterations), ..selection.clone() },
+        lanes: ViewOptions {
+            lanes: Lanes::Iterations(WhichLoops::Worksharing { of_chunks: Vec::new() }),
+            ..asked.clone()
+        },
         typed: "--lanes iterations".to_owned(),
         what: "the iterations".to_owned(),
     })
@@ -53,7 +55,7 @@ pub(crate) fn iterations(view: &View, selection: &Selection) -> Option<Candidate
 ///
 /// # Errors
 /// When the trace cannot be read.
-pub(crate) fn calls(trace: &Trace, view: &View, selection: &Selection) -> replay::Result<Vec<Candidate>> {
+pub(crate) fn calls(trace: &Trace, view: &View, asked: &ViewOptions) -> replay::Result<Vec<Candidate>> {
     /// The most functions that are tried.
     const MOST: usize = 3;
     let profile = profile(view)?;
@@ -71,7 +73,7 @@ pub(crate) fn calls(trace: &Trace, view: &View, selection: &Selection) -> replay
             pieces.push((name, function));
         }
     }
-    let is_go = trace.symbols().iter().any(|symbol| symbol.name.starts_with("runtime.mstart"));
+    let is_go = is_go(trace);
     let is_own = |name: &str| !(is_of_library(name) || is_go && is_of_go(name));
     if pieces.iter().any(|(name, _)| is_own(name)) {
         pieces.retain(|(name, _)| is_own(name));
@@ -85,13 +87,18 @@ pub(crate) fn calls(trace: &Trace, view: &View, selection: &Selection) -> replay
     let candidate = |(name, _): (String, Function)| Candidate {
         typed: format!("--lanes calls --region {}", quoted(&name)),
         what: format!("the calls of {}", shortened(&name)),
-        selection: Selection { lanes: Some(LaneKind::Calls), region: Region::Symbol(name), ..selection.clone() },
+        lanes: ViewOptions { lanes: Lanes::Calls, region: Region::Symbol(name), ..asked.clone() },
     };
     Ok(pieces.into_iter().map(candidate).collect())
 }
 
 /// The iterations of the outermost loop that holds most, if they could be pieces of work.
-pub(crate) fn turns(view: &View, loops: &[LoopRan], selection: &Selection, source: &mut Source) -> Option<Candidate> {
+pub(crate) fn turns(
+    (trace, view): (&Trace, &View),
+    loops: &[LoopRan],
+    asked: &ViewOptions,
+    source: &mut Source,
+) -> Option<Candidate> {
     let (total, lanes) = (view.summary().kept as f64, view.lanes().len());
     let is_piece = |ran: &&LoopRan| {
         let is_own = view.module_role(ran.header) == Some(ModuleRole::Main);
@@ -102,9 +109,9 @@ pub(crate) fn turns(view: &View, loops: &[LoopRan], selection: &Selection, sourc
     let ran = loops.iter().find(is_piece)?;
     let place = source.line(ran.back).or_else(|| source.line(ran.header)).map(|line| line.short());
     let place = place.unwrap_or_else(|| ran.header.to_string());
-    let at_loop = place.parse().ok()?;
-    Some(Candidate {
-        selection: Selection { at_loop: Some(at_loop), lanes: None, ..selection.clone() },
+    let at: Vec<Pc> = place.parse::<Place>().ok()?.code(trace, source).into_iter().collect();
+    (!at.is_empty()).then(|| Candidate {
+        lanes: ViewOptions { lanes: Lanes::Iterations(WhichLoops::At(at)), ..asked.clone() },
         typed: format!("--loop {place}"),
         what: format!("the iterations of the loop at {place}"),
     })

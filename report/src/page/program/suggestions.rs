@@ -1,10 +1,10 @@
 //! The places at which collecting lanes would pay: what was expected of each, and what came of it.
 
+use crate::page::{Collected, Collecting};
 use replay::suggest::Suggestions;
-use report::page::{Collected, Collecting};
 
 use super::code::Code;
-use crate::typed_prediction;
+use attribution::typed_prediction;
 
 /// Those that pay, the one that saves most first.
 pub(crate) fn of(found: &Suggestions, code: &mut Code) -> Collecting {

@@ -1,8 +1,8 @@
 //! The models that a page can be switched to: what each costs by line and by branch.
 
+use crate::page::{LineCosts, Switched};
 use replay::Outcome;
 use replay::metrics::Causes;
-use report::page::{LineCosts, Switched};
 
 use super::branches;
 use super::code::Code;

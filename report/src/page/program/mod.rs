@@ -9,29 +9,30 @@ mod listing;
 mod suggestions;
 mod switched;
 
+use attribution::unlike::{Facts, unlike};
+use attribution::{disassembly, locks};
 use decoding::Syntax;
 use heuristics::{Family, Spec};
+use replay::Outcome;
 use replay::metrics::{
     ActiveLanes, Cause, Causes, Contention, Edges, LaneMapPlan, LaneMaps, Measure, MemoryClasses, Traffic,
 };
 use replay::suggest::Suggestions;
 use replay::view::View;
-use replay::{Outcome, Setting};
-use report::page::{CauseText, FamilyText, ModelText, Page, Program};
-use serde_json::Value;
 use trace_format::Trace;
 
-pub use self::code::Code;
-use crate::locks;
-use crate::program::disassembly;
-use crate::shown::json;
-use crate::shown::unlike::{Facts, unlike};
-use crate::shown::verdict::Verdict;
+use crate::page::{CauseText, FamilyText, ModelText, Page, Program, Replayed, Results};
+
+pub(super) use self::code::Code;
 
 /// A page about these programs, which this tool made.
 #[must_use]
 pub fn page(tool: String, programs: Vec<Program>) -> Page {
-    let facts: Vec<Facts> = programs.iter().map(|program| Facts::of_json(&program.replayed, program.chosen)).collect();
+    let of = |program: &Program| {
+        let Results { setting, outcomes } = &program.replayed.results;
+        outcomes.get(program.chosen).map_or_else(Facts::default, |chosen| Facts::of(setting, chosen))
+    };
+    let facts: Vec<Facts> = programs.iter().map(of).collect();
     Page {
         tool,
         unlike: if let [before, after] = &facts[..] { unlike(before, after) } else { Vec::new() },
@@ -48,36 +49,36 @@ pub fn page(tool: String, programs: Vec<Program>) -> Page {
 pub fn causes() -> Vec<CauseText> {
     let text = |cause: &Cause| CauseText {
         name: cause.name().to_owned(),
-        colour: colour(report::cause_colour(cause.name())),
+        colour: colour(crate::cause_colour(cause.name())),
         about: about(*cause).to_owned(),
     };
     Cause::ALL.iter().map(text).collect()
 }
 
-fn colour((r, g, b): report::Colour) -> String {
+fn colour((r, g, b): crate::Colour) -> String {
     format!("#{r:02x}{g:02x}{b:02x}")
 }
 
 fn family_text(family: Family) -> FamilyText {
     FamilyText {
         name: family.name().to_owned(),
-        colour: colour(report::family_colour(family)),
+        colour: colour(crate::family_colour(family)),
         about: family.about().to_owned(),
     }
 }
 
 /// Every heuristic that has a result, once.
 fn models(programs: &[Program]) -> Vec<ModelText> {
-    let results = programs.iter().filter_map(|program| program.replayed["results"].as_array()).flatten();
     let mut all: Vec<ModelText> = Vec::new();
-    for name in results.filter_map(|result| result["heuristic"].as_str()) {
-        let (Ok(spec), false) = (Spec::parse(name), all.iter().any(|known| known.heuristic == name)) else { continue };
+    for outcome in programs.iter().flat_map(|program| &program.replayed.results.outcomes) {
+        let name = &outcome.heuristic;
+        let (Ok(spec), false) = (Spec::parse(name), all.iter().any(|known| known.heuristic == *name)) else { continue };
         let family = spec.entry().family;
         all.push(ModelText {
-            heuristic: name.to_owned(),
+            heuristic: name.clone(),
             brief: spec.brief(),
             family: Family::ALL.iter().position(|other| *other == family).unwrap_or_default(),
-            colour: colour(report::colour_of(name)),
+            colour: colour(crate::colour_of(name)),
             rule: spec.entry().rule.to_owned(),
         });
     }
@@ -98,8 +99,7 @@ fn about(cause: Cause) -> &'static str {
 }
 
 /// Which warps get a lane map, those with the most fetches, and what to say about the others.
-#[must_use]
-pub fn plan(outcome: &Outcome, code: &Code) -> (LaneMapPlan, Vec<String>) {
+pub(super) fn plan(outcome: &Outcome, code: &Code) -> (LaneMapPlan, Vec<String>) {
     /// More would make the page large.
     const MOST: usize = 8;
     let mut order: Vec<usize> = (0..outcome.warp_fetches.len()).collect();
@@ -114,8 +114,7 @@ pub fn plan(outcome: &Outcome, code: &Code) -> (LaneMapPlan, Vec<String>) {
 }
 
 /// What the page shows of the model that it is about; locks where they count.
-#[must_use]
-pub fn measures(trace: &Trace, with_locks: bool, plan: LaneMapPlan) -> Vec<Measure> {
+pub(super) fn measures(trace: &Trace, with_locks: bool, plan: LaneMapPlan) -> Vec<Measure> {
     let mut measures = vec![Causes::measure(), Edges::measure(), ActiveLanes::measure(), LaneMaps::measure(plan)];
     if trace.meta().memory {
         measures.extend([Traffic::measure(), MemoryClasses::measure()]);
@@ -127,41 +126,29 @@ pub fn measures(trace: &Trace, with_locks: bool, plan: LaneMapPlan) -> Vec<Measu
 }
 
 /// What the page shows of a model that it can be switched to.
-#[must_use]
-pub fn of_switched() -> Vec<Measure> {
+pub(super) fn of_switched() -> Vec<Measure> {
     vec![Causes::measure(), ActiveLanes::measure()]
 }
 
-/// The data for a program's page.
-pub struct Replays<'a> {
-    /// The trace, and what the view took of it.
-    pub trace: &'a Trace,
-    /// The lanes.
-    pub view: &'a View,
-    /// The setting of the outcomes.
-    pub setting: &'a Setting,
-    /// First that of the model that the page is about, measured by [`measures`]; then those that it is compared with.
-    pub outcomes: &'a [Outcome],
+/// What a program's page is made of besides its results.
+pub(super) struct Parts<'a> {
+    pub(super) trace: &'a Trace,
+    pub(super) view: &'a View,
     /// The outcomes of models that the page can be switched to, each measured by [`of_switched`].
-    pub switched: &'a [Outcome],
+    pub(super) switched: &'a [Outcome],
     /// Those of the first model at other warp sizes.
-    pub widths: &'a [Outcome],
-    /// The machine that the page is about, where it is about one: as `replay --json` prints it, and as a sentence.
-    pub machine: Option<(Value, String)>,
-    /// Sentences about the program, if the page is about a machine.
-    pub verdict: Option<&'a Verdict>,
+    pub(super) widths: Vec<Outcome>,
     /// How instructions are written, where they are to be shown.
-    pub syntax: Option<Syntax>,
+    pub(super) syntax: Option<Syntax>,
     /// What came of collecting lanes at places, where that was tried.
-    pub suggestions: Option<&'a Suggestions>,
+    pub(super) suggestions: Option<&'a Suggestions>,
 }
 
-/// One program's part of the page; `notes` are what else the reader should know.
-#[must_use]
-pub fn program(replays: &Replays, mut code: Code, mut notes: Vec<String>) -> Program {
-    let Replays { trace, view, setting, outcomes, switched, widths, syntax, suggestions, verdict, ref machine } =
-        *replays;
-    let taken = &*view.summary().to_string();
+/// One program's part of the page. The first result is that of the model that the page is about, measured by
+/// [`measures`]; `notes` are what else the reader should know.
+pub(super) fn program(mut replayed: Replayed, parts: Parts, mut code: Code, mut notes: Vec<String>) -> Program {
+    let Parts { trace, view, switched, widths, syntax, suggestions } = parts;
+    let outcomes = &replayed.results.outcomes;
     let chosen = &outcomes[0];
     let Some(causes) = chosen.found::<Causes>() else { return Program::default() };
     code.count(chosen, causes);
@@ -175,32 +162,29 @@ pub fn program(replays: &Replays, mut code: Code, mut notes: Vec<String>) -> Pro
     notes.extend(chosen.deadlock.iter().map(|deadlock| format!("{deadlock}: {turns}")));
     let maps = lane_maps::of(chosen, trace, view, &mut code);
     let contention = chosen.found::<Contention>().filter(|c| !c.locks.is_empty());
-    let locks = contention.map(|c| json::locks(&locks::rows(c, view, code.source()), None)["rows"].take());
+    let locks = contention.map(|c| locks::rows(c, view, code.source()));
     let graphs = graphs::of(chosen, &mut code);
     let collecting = suggestions.map(|found| suggestions::of(found, &mut code));
     let flame = flame::of(causes, &mut code);
     let switched = switched::of(switched, outcomes, &mut code, &mut notes);
     notes.extend(code.notes());
     let files = listing::files(code.files(), code.lines(), &mut notes);
-    let result = |outcome: &Outcome| json::of(setting, std::slice::from_ref(outcome), taken)["results"][0].take();
-    let mut replayed = json::of(setting, outcomes, taken);
-    if let Some((facts, sentence)) = machine {
-        replayed["machine"] = facts.clone();
-        notes.insert(0, sentence.trim_end().to_owned());
+    if let Some(machine) = &replayed.machine {
+        notes.insert(0, machine.line().trim_end().to_owned());
     }
-    if let Some(verdict) = verdict {
-        replayed["verdict"] = verdict.json();
-    }
+    let widths = Results { setting: replayed.results.setting.clone(), outcomes: widths };
+    // They are the largest of its findings, and all of them is in the maps.
+    replayed.results.outcomes[0].findings.forget::<LaneMaps>();
     Program {
         chosen: 0,
-        widths: widths.iter().map(result).collect::<Vec<Value>>(),
+        widths,
         replayed,
         notes,
         files,
         maps,
         flame,
         graphs,
-        locks: locks.unwrap_or_default(),
+        locks,
         collecting,
         switched,
         more_branches,
@@ -219,7 +203,7 @@ mod tests {
     fn every_cause_has_a_colour_of_its_own() {
         let all = causes();
         for (i, one) in all.iter().enumerate() {
-            assert_ne!(one.colour, colour(report::OTHER), "{} has no colour in report/src/palette.rs", one.name);
+            assert_ne!(one.colour, colour(crate::OTHER), "{} has no colour in report/src/palette.rs", one.name);
             assert!(all[..i].iter().all(|other| other.colour != one.colour), "{} looks like another", one.name);
         }
     }

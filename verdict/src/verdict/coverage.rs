@@ -3,8 +3,8 @@
 //! *Coverage* = instructions in the lanes / instructions in the trace. Below [`LOW`] the verdict says so in its first
 //! sentence: what runs well in lockstep is then not what the program spends its time on.
 
+use attribution::table::grouped;
 use replay::view::Summary;
-use report::grouped;
 
 /// Below this share of the program's instructions the headline says which part the lanes are.
 pub const LOW: f64 = 0.5;

@@ -5,13 +5,21 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-use attribution::Source;
 use trace_format::{Pc, Trace};
+
+use crate::Source;
 
 /// A place in the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    Line { file: String, line: u32 },
+pub enum Place {
+    /// A line of a source file, which is named by the end of its path.
+    Line {
+        /// The file.
+        file: String,
+        /// The line, from 1.
+        line: u32,
+    },
+    /// An address of the program.
     Address(Pc),
 }
 
@@ -40,7 +48,7 @@ impl fmt::Display for Place {
 
 impl Place {
     /// The addresses of the instructions there, as far as they ran; of an address, that one, whether it ran or not.
-    pub(crate) fn code(&self, trace: &Trace, source: &mut Source) -> BTreeSet<Pc> {
+    pub fn code(&self, trace: &Trace, source: &mut Source) -> BTreeSet<Pc> {
         let (file, line) = match self {
             Place::Address(pc) => return BTreeSet::from([*pc]),
             Place::Line { file, line } => (file, *line),

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use crate::page::{Arm, Branch};
 use heuristics::PlaceId;
 use replay::Outcome;
 use replay::metrics::{Cause, Causes, Crossed, Edges};
-use report::page::{Arm, Branch};
 use trace_format::Pc;
 
 use super::code::Code;

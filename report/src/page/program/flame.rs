@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
+use crate::page::Frame;
 use replay::metrics::{Cause, Causes, PathId};
-use report::page::Frame;
 use trace_format::Pc;
 
 use super::code::Code;

@@ -1,9 +1,9 @@
 //! The worst places, and for each one remedy that fits its cause, with what it would gain at most.
 //!
-//! A place's *slots* are the lane-slots of lanes that parted there ([`crate::lost`]). A remedy gains most if it makes
-//! all of them useful, or saves their fetches: efficiency is then active / (slots - the place's slots). Where something
-//! closer was replayed or counted (a pass of the compiler, another grouping, pieces of work as lanes), that figure is
-//! used. A remedy is named only where the trace shows what it needs:
+//! A place's *slots* are the lane-slots of lanes that parted there ([`attribution::lost`]). A remedy gains most if it
+//! makes all of them useful, or saves their fetches: efficiency is then active / (slots - the place's slots). Where
+//! something closer was replayed or counted (a pass of the compiler, another grouping, pieces of work as lanes), that
+//! figure is used. A remedy is named only where the trace shows what it needs:
 //!
 //! | remedy | is named where |
 //! |---|---|
@@ -24,6 +24,9 @@
 
 use std::collections::BTreeMap;
 
+use attribution::lost::{ByCause, main_causes};
+use attribution::table::grouped;
+use attribution::{Source, Subject};
 use heuristics::{PlaceId, Program};
 use replay::Outcome;
 use replay::metrics::{Cause, Causes};
@@ -33,8 +36,6 @@ use trace_format::Pc;
 
 use super::balance::{self, Balance, Schedule};
 use super::{Evidence, Items, filling};
-use crate::lost::{ByCause, main_causes};
-use crate::{Source, Subject};
 
 /// How many places are named.
 const PLACES: usize = 3;
@@ -157,7 +158,7 @@ pub(super) struct Advisor<'a> {
     pub program: &'a Program,
     pub view: &'a View,
     pub balance: Option<&'a Balance>,
-    pub evidence: &'a Evidence<'a>,
+    pub evidence: &'a Evidence,
     /// The name of the lock that lanes wait for most.
     pub lock: Option<String>,
 }
@@ -282,8 +283,8 @@ impl Advisor<'_> {
                     format!(
                         "lanes have work of different length ({} to {} instructions): give each lane of a warp the \
                          same amount",
-                        report::grouped(*least),
-                        report::grouped(*most)
+                        grouped(*least),
+                        grouped(*most)
                     ),
                     self.evened(line.place.slots),
                 )
@@ -294,7 +295,7 @@ impl Advisor<'_> {
 
     /// Threads that took pieces of work whenever they were free.
     fn fixed_share(&self, line: &Line) -> Option<Remedy> {
-        let took_unevenly = self.evidence.items.is_some_and(Items::are_dealt_unevenly);
+        let took_unevenly = self.evidence.pieces().is_some_and(Items::are_dealt_unevenly);
         let balance = self.balance.filter(|balance| balance.is_chance(took_unevenly))?;
         let schedule = balance.schedule?;
         let how = match schedule {
@@ -304,7 +305,7 @@ impl Advisor<'_> {
                 "give each thread a fixed share of the pieces (thread t of n takes pieces t, t + n, ...)"
             }
         };
-        let (efficiency, basis) = match self.evidence.items {
+        let (efficiency, basis) = match self.evidence.pieces() {
             Some(Items { efficiency, .. }) => (*efficiency, Basis::Replayed),
             None => (self.evened(line.place.slots), Basis::About),
         };
@@ -319,7 +320,7 @@ impl Advisor<'_> {
 
     /// Lanes of several warps that are alike.
     fn regroup(&self, alike: &str) -> Option<Remedy> {
-        let regrouped = self.evidence.regrouped.filter(|outcome| outcome.is_complete())?;
+        let regrouped = self.evidence.regrouped.as_ref().filter(|outcome| outcome.is_complete())?;
         let (before, after) = (self.outcome.counts.fetches(), regrouped.counts.fetches());
         let gains = (after as f64) < (1.0 - WORTH_DOING) * before as f64;
         gains.then(|| Remedy {

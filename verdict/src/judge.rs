@@ -1,22 +1,19 @@
-//! The verdict of `replay`: which further replays it takes, so that the worst places have a remedy.
+//! The judge: which further replays a verdict takes, so that the worst places have a remedy.
 
 use std::collections::BTreeMap;
 
 use attribution::Source;
-use attribution::verdict::balance::{Balance, Schedule};
-use attribution::verdict::{Case, Evidence, Figure, Items, Verdict};
 use heuristics::{Program, Spec};
 use replay::metrics::{Causes, Contention, Measure};
-use replay::suggest::{Estimate, Search, Suggestions, at_branches};
-use replay::view::{Locks, LoopRan, Region, View};
+use replay::suggest::{Search, Suggestions, at_branches};
+use replay::view::{Locks, LoopRan, Region, View, ViewOptions};
 use replay::{Grouping, Outcome, Prepared, ReplayOptions};
 use trace_format::{ThreadId, Trace};
 
-use crate::shown::items::{self, Candidate};
-use crate::typed::lanes;
-use crate::typed::machine::FEW;
-use crate::typed::predict;
-use crate::typed::selection::Selection;
+use crate::lanes::{self, FEW, WARP};
+use crate::pieces::{self, Candidate};
+use crate::verdict::Case;
+use crate::{Balance, COLLECTING, Evidence, Figure, Items, Question, Schedule, Verdict};
 
 /// The most branches with a call on both sides for which the gain of a single call is replayed.
 const BRANCHES: usize = 4;
@@ -24,17 +21,24 @@ const BRANCHES: usize = 4;
 /// The least share of the lost lane-slots that such a branch must lose.
 const WORTH_TRYING: f64 = 0.02;
 
-/// What a verdict is about.
-pub(crate) struct About<'a> {
-    pub(crate) trace: &'a Trace,
-    pub(crate) view: &'a View,
-    pub(crate) selection: &'a Selection,
-    pub(crate) model: &'a Spec,
-    pub(crate) options: &'a ReplayOptions,
+/// Lanes that were replayed, and what was asked about them.
+#[derive(Clone, Copy)]
+pub struct Judge<'a> {
+    /// The trace.
+    pub trace: &'a Trace,
+    /// Its lanes.
+    pub view: &'a View,
+    /// What was asked; its machine may be another than the one that is judged for.
+    pub question: &'a Question,
+    /// The machine's model.
+    pub model: &'a Spec,
+    /// How the model was replayed: in the machine's warps.
+    pub options: &'a ReplayOptions,
 }
 
 /// What is measured for a verdict: what was asked for, what lane-slots are lost to, and what locks cost.
-pub(crate) fn measures(asked: &[Measure], view: &View, rule: Locks) -> Vec<Measure> {
+#[must_use]
+pub fn measures(asked: &[Measure], view: &View, rule: Locks) -> Vec<Measure> {
     let mut all = asked.to_vec();
     if view.lanes().len() > 1 {
         let of_locks = rule.are_taken().then(Contention::measure);
@@ -48,7 +52,7 @@ pub(crate) fn measures(asked: &[Measure], view: &View, rule: Locks) -> Vec<Measu
 }
 
 /// Takes out of outcomes what was measured for the verdict alone.
-pub(crate) fn forget(outcomes: &mut [Outcome], asked: &[Measure]) {
+pub fn forget(outcomes: &mut [Outcome], asked: &[Measure]) {
     let is_asked = |measure: &Measure| asked.iter().any(|known| known.name() == measure.name());
     for outcome in outcomes {
         if !is_asked(&Causes::measure()) {
@@ -60,39 +64,27 @@ pub(crate) fn forget(outcomes: &mut [Outcome], asked: &[Measure]) {
     }
 }
 
-/// What was replayed besides the machine's model, if there are few thread instructions.
-#[derive(Default)]
-pub(crate) struct Beside {
-    loops: Vec<LoopRan>,
-    /// The lanes grouped by similarity.
-    regrouped: Option<Outcome>,
-    /// What passes of the compiler would gain.
-    estimates: Vec<Estimate>,
-    /// Pieces of work as lanes, and the verdict on those.
-    items: Option<(Items, Option<Verdict>)>,
-}
-
-impl About<'_> {
+impl Judge<'_> {
     /// What a verdict on an outcome of the machine's model takes besides the outcome.
     ///
     /// # Errors
     /// When the trace cannot be read.
-    pub(crate) fn beside(
+    pub fn evidence(
         &self,
         prepared: &Prepared,
         (outcome, figure): (&Outcome, &Figure),
         source: &mut Source,
-    ) -> replay::Result<Beside> {
+    ) -> replay::Result<Evidence> {
         if self.view.summary().kept > FEW {
-            return Ok(Beside::default());
+            return Ok(Evidence::default());
         }
-        let mut beside = self.of_lanes(prepared, outcome)?;
-        beside.items = self.items(&beside.loops, (outcome, figure), source)?;
-        Ok(beside)
+        let mut evidence = self.of_lanes(prepared, outcome)?;
+        evidence.items = self.items(&evidence.loops, (outcome, figure), source)?;
+        Ok(evidence)
     }
 
     /// The further results for the same lanes.
-    fn of_lanes(&self, prepared: &Prepared, outcome: &Outcome) -> replay::Result<Beside> {
+    fn of_lanes(&self, prepared: &Prepared, outcome: &Outcome) -> replay::Result<Evidence> {
         let plain = self.plain();
         let regrouped = || -> replay::Result<Option<Outcome>> {
             if outcome.warps < 2 || plain.grouping == Grouping::Similarity {
@@ -101,12 +93,12 @@ impl About<'_> {
             let options = ReplayOptions { grouping: Grouping::Similarity, ..plain.clone() };
             Ok(prepared.replay(std::slice::from_ref(self.model), &options, None, &|_, _| {})?.into_iter().next())
         };
-        let model = Spec::parse(predict::MODEL).expect("a model's name");
+        let model = Spec::parse(COLLECTING).expect("a model's name");
         let search = Search { model: &model, most: BRANCHES, thresholds: &[], together: 1, least: 0.0 };
         let estimates = || at_branches(prepared, search, &plain, (outcome, WORTH_TRYING));
         let loops = || self.view.loops_ran(outcome.warp_size);
         let (regrouped, (estimates, loops)) = rayon::join(regrouped, || rayon::join(estimates, loops));
-        Ok(Beside { loops: loops?, regrouped: regrouped?, estimates: estimates?, items: None })
+        Ok(Evidence { loops: loops?, regrouped: regrouped?, estimates: estimates?, items: None })
     }
 
     fn plain(&self) -> ReplayOptions {
@@ -114,19 +106,17 @@ impl About<'_> {
     }
 
     /// The verdict on an outcome of the machine's model.
-    pub(crate) fn verdict(
+    #[must_use]
+    pub fn verdict(
         &self,
         program: &Program,
         (outcome, figure): (&Outcome, Figure),
-        (beside, suggestions): (&Beside, Option<&Suggestions>),
+        (evidence, suggestions): (&Evidence, Option<&Suggestions>),
         source: &mut Source,
     ) -> Verdict {
-        let Beside { loops, regrouped, items, estimates } = beside;
-        let (regrouped, of_items) = (regrouped.as_ref(), items.as_ref().map(|(items, _)| items));
-        let evidence = Evidence { estimates, suggestions, loops, regrouped, items: of_items };
-        let case = Case { trace: self.trace, view: self.view, program, outcome, figure, evidence };
+        let case = Case { trace: self.trace, view: self.view, program, outcome, figure, evidence, suggestions };
         let verdict = Verdict::of(&case, source);
-        match items {
+        match &evidence.items {
             Some((_, Some(of_items))) if !verdict.holds => verdict.with_places_of(of_items),
             _ => verdict,
         }
@@ -136,14 +126,14 @@ impl About<'_> {
     ///
     /// # Errors
     /// When the trace cannot be read.
-    pub(crate) fn judge(
+    pub fn judge(
         &self,
-        prepared: &mut Prepared,
+        prepared: &Prepared,
         (outcome, figure): (&Outcome, Figure),
         source: &mut Source,
     ) -> replay::Result<Verdict> {
-        let beside = self.beside(prepared, (outcome, &figure), source)?;
-        Ok(self.verdict(prepared.program(), (outcome, figure), (&beside, None), source))
+        let evidence = self.evidence(prepared, (outcome, &figure), source)?;
+        Ok(self.verdict(prepared.program(), (outcome, figure), (&evidence, None), source))
     }
 
     /// Pieces of work as lanes: OpenMP's iterations. Else, where lanes are threads: pieces of work of a thread that is
@@ -159,7 +149,8 @@ impl About<'_> {
         let takes_work =
             balance.is_some_and(|b| b.schedule == Some(Schedule::Go) || b.is_uneven() && b.schedule.is_some());
         let is_needed = outcome.lanes < 2 || takes_work;
-        if let Some(candidate) = items::iterations(self.view, self.selection) {
+        let asked = &self.question.lanes;
+        if let Some(candidate) = pieces::iterations(self.view, asked) {
             return self.of_candidate(candidate, (0, figure), is_needed.then_some(source));
         }
         let is_threads = summary.cut.is_none();
@@ -167,20 +158,17 @@ impl About<'_> {
             return Ok(None);
         }
         // A single lane is a task that holds others: what other threads took of it is not in it.
-        let whole = match outcome.lanes < 2 && self.selection.region == Region::Auto {
-            true => {
-                let selection = Selection { region: Region::All, ..self.selection.clone() };
-                Some(selection.view_with(self.trace, self.selection.locks.rules()[0])?)
-            }
+        let whole = match outcome.lanes < 2 && asked.region == Region::Auto {
+            true => Some(lanes::view(self.trace, &ViewOptions { region: Region::All, ..asked.clone() })?.0),
             false => None,
         };
-        let least = items::TIMES * outcome.lanes.max(2);
-        for candidate in items::calls(self.trace, whole.as_ref().unwrap_or(self.view), self.selection)? {
+        let least = pieces::TIMES * outcome.lanes.max(2);
+        for candidate in pieces::calls(self.trace, whole.as_ref().unwrap_or(self.view), asked)? {
             if let Some(found) = self.of_candidate(candidate, (least, figure), Some(source))? {
                 return Ok(Some(found));
             }
         }
-        match items::turns(self.view, loops, self.selection, source) {
+        match pieces::turns((self.trace, self.view), loops, asked, source) {
             Some(candidate) => self.of_candidate(candidate, (least, figure), Some(source)),
             None => Ok(None),
         }
@@ -189,18 +177,17 @@ impl About<'_> {
     /// Pieces of work as lanes, if there are at least so many; with a verdict on them where a source is given.
     fn of_candidate(
         &self,
-        Candidate { selection, typed, what }: Candidate,
+        Candidate { lanes, typed, what }: Candidate,
         (least, figure): (usize, &Figure),
         source: Option<&mut Source>,
     ) -> replay::Result<Option<(Items, Option<Verdict>)>> {
-        let rule = self.selection.locks.rules()[0];
-        let Ok(view) = selection.view_with(self.trace, rule) else { return Ok(None) };
+        let Ok((view, _)) = lanes::view(self.trace, &lanes) else { return Ok(None) };
         if view.lanes().len() < least.max(2) {
             return Ok(None);
         }
-        let warp_size = self.selection.warp_size().unwrap_or(lanes::WARP.min(view.lanes().len()));
-        let options =
-            ReplayOptions { warp_size: Some(warp_size), measures: measures(&[], &view, rule), ..self.plain() };
+        let warp_size = self.question.replay.warp_size.unwrap_or(WARP.min(view.lanes().len()));
+        let measures = measures(&[], &view, lanes.locks);
+        let options = ReplayOptions { warp_size: Some(warp_size), measures, ..self.plain() };
         let prepared = Prepared::new(&view, true)?;
         let outcome = prepared.replay(std::slice::from_ref(self.model), &options, None, &|_, _| {})?.into_iter().next();
         let Some(outcome) = outcome.filter(Outcome::is_complete) else { return Ok(None) };
@@ -210,10 +197,11 @@ impl About<'_> {
         let dealt = spread_over_threads(&view);
         let items = Items { typed, what, lanes: outcome.lanes, warp_size, efficiency, dealt };
         let Some(source) = source else { return Ok(Some((items, None))) };
-        let about = About { view: &view, selection: &selection, options: &options, ..*self };
-        let beside = about.of_lanes(&prepared, &outcome)?;
+        let question = Question { lanes, ..self.question.clone() };
+        let judge = Judge { view: &view, question: &question, options: &options, ..*self };
+        let evidence = judge.of_lanes(&prepared, &outcome)?;
         let figure = Figure { efficiency, least: efficiency, most: efficiency, ..figure.clone() };
-        let verdict = about.verdict(prepared.program(), (&outcome, figure), (&beside, None), source);
+        let verdict = judge.verdict(prepared.program(), (&outcome, figure), (&evidence, None), source);
         Ok(Some((items, Some(verdict))))
     }
 }

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use crate::page::{Graph, Node, Way, lay_out};
 use heuristics::{PlaceId, SegmentId};
 use replay::Outcome;
 use replay::metrics::{Causes, Crossed, Edges};
-use report::page::{Graph, Node, Way, lay_out};
 use trace_format::Pc;
 
 use super::code::Code;

@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use crate::page::{Function, Instruction, Line, LineCosts, Pcs};
 use flowgraph::NodeId;
 use heuristics::{PlaceId, SegmentId};
 use replay::Outcome;
 use replay::metrics::{ActiveLanes, Cause, Causes, Traffic};
-use report::page::{Function, Instruction, Line, LineCosts, Pcs};
 use trace_format::{Pc, Trace};
 
-use crate::Source;
-use crate::program::disassembly::Fetched;
+use attribution::Source;
+use attribution::disassembly::Fetched;
 
 /// Where functions were entered.
 fn entries(program: &heuristics::Program) -> Vec<Pc> {

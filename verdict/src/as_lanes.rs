@@ -1,10 +1,9 @@
-//! `replay --verdict`: one page in words on how lanes would run as a GPU's and as SIMD.
+//! How lanes would run as a GPU's and as SIMD, what limits them, and what to try first: the page of `replay --verdict`.
 
 use std::collections::BTreeMap;
 
-use attribution::dependences::{self, Runs};
-use attribution::table::{Align, grouped, percent};
-use attribution::verdict::Verdict;
+use attribution::dependences::{self, Found, Runs};
+use attribution::table::percent;
 use attribution::{Source, memory};
 use heuristics::Spec;
 use replay::metrics::{Accesses, Causes, Measure, Traffic};
@@ -13,12 +12,9 @@ use replay::{MemoryOperands, Outcome, Prepared, ReplayOptions, linearized_fetche
 use serde_json::{Value, json};
 use trace_format::{Pc, Trace};
 
-use crate::shown::dependences as needs;
-use crate::shown::verdict::{About, measures};
-use crate::typed::machine::{FEW, Machine, Subject};
-use crate::typed::selection::Selection;
-use crate::typed::sweep;
-use crate::width;
+use crate::grouping::traffic;
+use crate::lanes::{self, FEW};
+use crate::{Judge, Machine, Question, Subject, Verdict, measures};
 
 /// The lanes of the vectors of a SIMD unit: of 128, 256 and 512 bits, with elements of 32 bits.
 const VECTORS: [usize; 3] = [4, 8, 16];
@@ -27,83 +23,90 @@ const VECTORS: [usize; 3] = [4, 8, 16];
 const SIMD_MODEL: &str = "ipdom";
 
 /// How memory operands lie, as shares of all; the lanes' own stacks are left out.
-#[derive(Clone, Copy)]
-struct Lie {
+#[derive(Clone, Copy, Debug)]
+pub struct Lie {
     /// All lanes have one address.
-    one: f64,
-    /// Next to each other, up or down, by at most [`ELEMENT`] bytes.
-    contiguous: f64,
+    pub one: f64,
+    /// Next to each other, up or down, by at most 8 bytes: the largest element of a vector.
+    pub contiguous: f64,
     /// The rest.
-    gathered: f64,
-    /// Those of the rest that load, and those that store; an operand that does both is in both.
-    gathers: f64,
-    scatters: f64,
+    pub gathered: f64,
+    /// Those of the rest that load; an operand that also stores is in both.
+    pub gathers: f64,
+    /// Those of the rest that store.
+    pub scatters: f64,
 }
 
 /// The largest element of a vector, in bytes.
 const ELEMENT: i128 = 8;
 
 /// The figures for one machine.
-struct Gpu {
-    name: &'static str,
-    warp_size: usize,
-    efficiency: f64,
-    least: f64,
-    most: f64,
-    /// Transactions of 32 bytes, and accesses, where the trace has addresses.
-    traffic: Option<(u64, u64)>,
+#[derive(Clone, Debug)]
+pub struct Gpu {
+    /// The machine.
+    pub name: &'static str,
+    /// The lanes of its warps.
+    pub warp_size: usize,
+    /// The efficiency, by its model.
+    pub efficiency: f64,
+    /// The least that its models say.
+    pub least: f64,
+    /// The most.
+    pub most: f64,
+    /// Accesses, and their transactions of 32 bytes, where the trace has addresses.
+    pub traffic: Option<(u64, u64)>,
 }
 
 /// The figures for vectors of so many lanes.
-struct Simd {
-    lanes: usize,
-    /// The share of mask bits that are set, over all masks: with branches that skip code under an empty mask, and
-    /// linearized.
-    skipped: f64,
-    linearized: f64,
-    lie: Option<Lie>,
+#[derive(Clone, Debug)]
+pub struct Simd {
+    /// So many.
+    pub lanes: usize,
+    /// The share of mask bits that are set, over all masks, with branches that skip code under an empty mask.
+    pub skipped: f64,
+    /// The same linearized: all code runs, except loops and calls.
+    pub linearized: f64,
+    /// How memory operands lie, where the trace has addresses.
+    pub lie: Option<Lie>,
 }
 
 /// The page.
-pub(crate) struct Page {
-    what: String,
-    lanes: usize,
+#[derive(Clone, Debug)]
+pub struct AsLanes {
+    /// What is a lane.
+    pub what: String,
+    /// How many there are.
+    pub lanes: usize,
     /// The dependences between lanes, or the reason why they are unknown.
-    needs: Result<(Vec<dependences::Row>, bool), String>,
-    gpus: Vec<Gpu>,
-    simd: Vec<Simd>,
-    verdict: Option<Verdict>,
+    needs: Result<Found, String>,
+    /// As a GPU's.
+    pub gpus: Vec<Gpu>,
+    /// As SIMD.
+    pub simd: Vec<Simd>,
+    /// The verdict for an NVIDIA GPU.
+    pub verdict: Option<Verdict>,
     /// The line whose accesses take most transactions, its share of them, and how many each takes.
     worst_line: Option<(String, f64, f64)>,
 }
 
-/// Makes the page of a view's lanes.
+/// Makes the page of a view's lanes. Where a verdict on them is known, it is taken if it is that of an NVIDIA GPU.
 ///
 /// # Errors
 /// When the trace cannot be read.
-pub(crate) fn of(selection: &Selection, trace: &Trace, view: &View, source: &mut Source) -> replay::Result<Page> {
-    of_judged(selection, (trace, view), None, source)
-}
-
-/// The same where a verdict on the lanes is known: it is taken if it is that of an NVIDIA GPU.
-///
-/// # Errors
-/// When the trace cannot be read.
-pub(crate) fn of_judged(
-    selection: &Selection,
+pub fn of(
+    question: &Question,
     (trace, view): (&Trace, &View),
     mut known: Option<Verdict>,
     source: &mut Source,
-) -> replay::Result<Page> {
+) -> replay::Result<AsLanes> {
     let needs = match (view.summary().cut.is_some(), view.has_memory()) {
         (false, _) => Err("threads ran at once already".to_owned()),
         (true, false) => Err("unknown, since the trace has no addresses (trace --memory records them)".to_owned()),
-        (true, true) => Ok(needs::of(selection, view, source)?),
+        (true, true) => Ok(Found::of(view, &question.lanes.lanes, source)?),
     };
-    let mut prepared = Prepared::new(view, true)?;
-    let rule = selection.locks.rules()[0];
-    let mut page = Page {
-        what: crate::typed::lanes::region(view.summary()),
+    let prepared = Prepared::new(view, true)?;
+    let mut page = AsLanes {
+        what: lanes::region(view.summary()),
         lanes: view.lanes().len(),
         needs,
         gpus: Vec::new(),
@@ -111,14 +114,15 @@ pub(crate) fn of_judged(
         verdict: None,
         worst_line: None,
     };
-    let traffic = || view.has_memory().then(Traffic::measure);
+    let of_memory = || view.has_memory().then(Traffic::measure);
     for machine in [Machine::Nvidia, Machine::Amd] {
         // The range of a machine that was not typed is worked out only where that is quick.
         let typed = (machine != Machine::Nvidia || view.summary().kept <= FEW).then_some(machine);
         let subject = Subject::of(typed, Vec::new());
-        let of_machine: Vec<Measure> = traffic().into_iter().collect();
-        let asked = if machine == Machine::Nvidia { measures(&of_machine, view, rule) } else { of_machine };
-        let options = ReplayOptions { measures: asked, warp_size: None, ..selection.options_with(rule) };
+        let of_machine: Vec<Measure> = of_memory().into_iter().collect();
+        let asked =
+            if machine == Machine::Nvidia { measures(&of_machine, view, question.lanes.locks) } else { of_machine };
+        let options = ReplayOptions { measures: asked, warp_size: None, ..question.replay.clone() };
         let options = subject.options(options, view);
         let outcomes = prepared.replay(&subject.models, &options, None, &|_, _| {})?;
         let range = subject.range((&prepared, view, source), outcomes.first(), &options)?;
@@ -130,25 +134,25 @@ pub(crate) fn of_judged(
             efficiency: figure.efficiency,
             least: figure.least,
             most: figure.most,
-            traffic: outcome.found::<Traffic>().map(|t| (sweep::transactions(&t.total), t.total.accesses())),
+            traffic: traffic(outcome),
         });
         if machine == Machine::Nvidia {
             page.worst_line = worst_line(outcome, source);
             let model = &subject.models[0];
-            let about = About { trace, view, selection, model, options: &options };
+            let judge = Judge { trace, view, question, model, options: &options };
             let is_same =
                 |verdict: &Verdict| (verdict.figure.machine, verdict.figure.lanes) == (figure.machine, figure.lanes);
             page.verdict = Some(match known.take().filter(is_same) {
                 Some(verdict) => verdict,
-                None => about.judge(&mut prepared, (outcome, figure), source)?,
+                None => judge.judge(&prepared, (outcome, figure), source)?,
             });
         }
     }
     let operands = if view.has_memory() { memory_operands(view.segments()) } else { BTreeMap::new() };
     let model = [Spec::parse(SIMD_MODEL).expect("a model's name")];
     for lanes in VECTORS {
-        let measures = std::iter::once(Causes::measure()).chain(traffic()).collect();
-        let options = ReplayOptions { measures, warp_size: Some(lanes), ..selection.options_with(rule) };
+        let measures = std::iter::once(Causes::measure()).chain(of_memory()).collect();
+        let options = ReplayOptions { measures, warp_size: Some(lanes), ..question.replay.clone() };
         let outcomes = prepared.replay(&model, &options, None, &|_, _| {})?;
         let Some(outcome) = outcomes.first().filter(|o| o.is_complete() && o.counts.fetches() > 0) else { continue };
         let causes = outcome.found::<Causes>();
@@ -217,15 +221,13 @@ const MANY: f64 = 8.5;
 /// The least gain in efficiency for which a remedy is worth trying first.
 const WORTH_TRYING: f64 = 0.03;
 
-/// A SIMD unit with a smaller share of mask bits set is mostly idle.
-const IDLE: f64 = 0.5;
-
-impl Page {
+impl AsLanes {
     /// In words, whether lanes may run in any order.
-    fn runs(&self) -> (Option<Runs>, String) {
+    #[must_use]
+    pub fn runs(&self) -> (Option<Runs>, String) {
         match &self.needs {
-            Ok((rows, _)) => {
-                let (runs, text) = dependences::verdict(rows);
+            Ok(found) => {
+                let (runs, text) = dependences::verdict(&found.rows);
                 (Some(runs), text)
             }
             Err(why) => (None, why.clone()),
@@ -233,7 +235,8 @@ impl Page {
     }
 
     /// What to try first, and what next.
-    fn first(&self) -> String {
+    #[must_use]
+    pub fn first(&self) -> String {
         let mut steps: Vec<String> = Vec::new();
         match self.runs() {
             (Some(Runs::No), text) => {
@@ -265,7 +268,8 @@ impl Page {
     }
 
     /// What limits it, in a sentence.
-    fn limit(&self) -> String {
+    #[must_use]
+    pub fn limit(&self) -> String {
         let places = self.verdict.as_ref().map_or(&[][..], |verdict| &verdict.places[..]);
         let place = places.first().map(|place| {
             let share = percent(place.share);
@@ -278,74 +282,17 @@ impl Page {
         if all.is_empty() { "nothing: no lane-slots are lost".to_owned() } else { all.join("; ") }
     }
 
-    /// For people.
-    pub(crate) fn text(&self) -> String {
-        let left = |column| if column == 0 { Align::Left } else { Align::Right };
-        let of = width::of_results();
-        let mut text = format!("{} lanes: {}\n\n", grouped(self.lanes as u64), self.what);
-        text += &format!("dependences: {}\n\n", self.runs().1);
-        let mut rows = vec![
-            ["as a GPU", "lanes a warp", "SIMT efficiency", "its models say", "32B transactions an access"]
-                .map(str::to_owned),
-        ];
-        rows.extend(self.gpus.iter().map(|gpu| {
-            let each = gpu.traffic.filter(|(_, accesses)| *accesses > 0);
-            [
-                gpu.name.to_owned(),
-                gpu.warp_size.to_string(),
-                percent(gpu.efficiency),
-                format!("{} to {}", percent(gpu.least), percent(gpu.most)),
-                each.map_or_else(|| "not known".to_owned(), |(n, of)| format!("{:.2}", n as f64 / of as f64)),
-            ]
-        }));
-        text += &of.table(&rows, left);
-        let mut rows = vec![
-            [
-                "as SIMD",
-                "masks set (skipping)",
-                "(linearized)",
-                "speed-up at most",
-                "contiguous",
-                "one address",
-                "gathers",
-                "scatters",
-            ]
-            .map(str::to_owned),
-        ];
-        rows.extend(self.simd.iter().map(|simd| {
-            let lie = |share: fn(&Lie) -> f64| simd.lie.as_ref().map_or("not known".to_owned(), |l| percent(share(l)));
-            [
-                format!("{} lanes", simd.lanes),
-                percent(simd.skipped),
-                percent(simd.linearized),
-                format!("{:.1}", simd.lanes as f64 * simd.skipped.max(simd.linearized)),
-                lie(|l| l.contiguous),
-                lie(|l| l.one),
-                lie(|l| l.gathers),
-                lie(|l| l.scatters),
-            ]
-        }));
-        text += &format!("\n{}", of.table(&rows, left));
-        text += "masks set: the share of mask bits that are set, over all vector instructions; skipping: code under \
-                 an empty mask is skipped; linearized: it runs, except loops and calls\n\n";
-        text += &format!("what limits it: {}\n", self.limit());
-        text += &format!("what to try first: {}\n", self.first());
-        // Of a unit that is wider than there are lanes, most bits cannot be set.
-        if let Some(simd) = self.simd.iter().rfind(|simd| simd.lanes <= self.lanes).filter(|simd| simd.skipped < IDLE) {
-            text += &format!("as SIMD of {} lanes most mask bits are not set\n", simd.lanes);
-        }
-        text
-    }
-
     /// For the page of `report`, which has the verdict apart.
-    pub(crate) fn on_page(&self) -> Value {
+    #[must_use]
+    pub fn on_page(&self) -> Value {
         let mut json = self.json();
         json["verdict"].take();
         json
     }
 
     /// For programs.
-    pub(crate) fn json(&self) -> Value {
+    #[must_use]
+    pub fn json(&self) -> Value {
         let (runs, text) = self.runs();
         let gpu = |gpu: &Gpu| {
             json!({
@@ -354,8 +301,8 @@ impl Page {
                 "efficiency": gpu.efficiency,
                 "least": gpu.least,
                 "most": gpu.most,
-                "transactions_32": gpu.traffic.map(|(transactions, _)| transactions),
-                "accesses": gpu.traffic.map(|(_, accesses)| accesses),
+                "transactions_32": gpu.traffic.map(|(_, transactions)| transactions),
+                "accesses": gpu.traffic.map(|(accesses, _)| accesses),
             })
         };
         let simd = |simd: &Simd| {
@@ -375,7 +322,7 @@ impl Page {
             "lanes": self.lanes,
             "runs": runs.map(Runs::name),
             "dependences": text,
-            "rows": self.needs.as_ref().ok().map(|(rows, _)| dependences::json(rows)["rows"].clone()),
+            "rows": self.needs.as_ref().ok().map(|found| dependences::json(&found.rows)),
             "gpu": self.gpus.iter().map(gpu).collect::<Vec<_>>(),
             "simd": self.simd.iter().map(simd).collect::<Vec<_>>(),
             "limit": self.limit(),

@@ -5,27 +5,27 @@
 //! verdict. Where threads took pieces of work whenever they were free, and are uneven ([`balance`]), what each lane ran
 //! is chance, and so is the figure. Then come the worst places, with one remedy each ([`advice`]).
 
-pub mod advice;
-pub mod balance;
-pub mod coverage;
+pub(crate) mod advice;
+pub(crate) mod balance;
+pub(crate) mod coverage;
 mod filling;
 
+use attribution::table::grouped;
+use attribution::{Source, locks, typed_prediction};
 use heuristics::Program;
 use replay::Outcome;
 use replay::metrics::{Causes, Contention};
 use replay::suggest::{Estimate, Suggestions, issued};
 use replay::view::{LoopRan, View};
-use report::grouped;
 use serde_json::{Value, json};
 use trace_format::Trace;
 
 use self::advice::{Advisor, Place};
 use self::balance::Balance;
 use self::coverage::{Coverage, share};
-use crate::{Source, locks};
 
 /// How far apart what models of one machine say may be before the verdict is a range.
-pub const FAR_APART: f64 = 0.05;
+pub(crate) const FAR_APART: f64 = 0.05;
 
 /// Collecting lanes is worth a sentence where it spares this share of what is issued.
 const WORTH_COLLECTING: f64 = 0.03;
@@ -58,19 +58,24 @@ impl Items {
     }
 }
 
-/// What else was replayed, if it was.
-#[derive(Clone, Copy, Default)]
-pub struct Evidence<'a> {
-    /// What passes would gain.
-    pub estimates: &'a [Estimate],
-    /// Where collecting lanes pays.
-    pub suggestions: Option<&'a Suggestions>,
+/// What was replayed besides the machine's model, if there are few thread instructions.
+#[derive(Clone, Debug, Default)]
+pub struct Evidence {
     /// The loops that lanes ran.
-    pub loops: &'a [LoopRan],
+    pub(crate) loops: Vec<LoopRan>,
     /// The lanes grouped by similarity, in several warps.
-    pub regrouped: Option<&'a Outcome>,
+    pub(crate) regrouped: Option<Outcome>,
+    /// What passes of the compiler would gain.
+    pub(crate) estimates: Vec<Estimate>,
+    /// Pieces of work as lanes, and the verdict on those.
+    pub(crate) items: Option<(Items, Option<Verdict>)>,
+}
+
+impl Evidence {
     /// Pieces of work as lanes.
-    pub items: Option<&'a Items>,
+    pub(crate) fn pieces(&self) -> Option<&Items> {
+        self.items.as_ref().map(|(items, _)| items)
+    }
 }
 
 /// The figure of a machine.
@@ -91,19 +96,16 @@ pub struct Figure {
 }
 
 /// What a verdict is computed from.
-pub struct Case<'a> {
-    /// The trace.
-    pub trace: &'a Trace,
-    /// Its lanes.
-    pub view: &'a View,
-    /// The static program.
-    pub program: &'a Program,
+pub(crate) struct Case<'a> {
+    pub(crate) trace: &'a Trace,
+    pub(crate) view: &'a View,
+    pub(crate) program: &'a Program,
     /// The outcome of the machine's model, with [`Causes`] where places are wanted.
-    pub outcome: &'a Outcome,
-    /// The machine's figure.
-    pub figure: Figure,
-    /// What else was replayed.
-    pub evidence: Evidence<'a>,
+    pub(crate) outcome: &'a Outcome,
+    pub(crate) figure: Figure,
+    pub(crate) evidence: &'a Evidence,
+    /// Where collecting lanes pays, if that was tried.
+    pub(crate) suggestions: Option<&'a Suggestions>,
 }
 
 /// A verdict.
@@ -144,12 +146,12 @@ fn judgement(efficiency: f64) -> &'static str {
 
 impl Verdict {
     /// Of a case.
-    #[must_use]
-    pub fn of(case: &Case, source: &mut Source) -> Verdict {
-        let Case { trace, view, program, outcome, figure, evidence } = case;
+    pub(crate) fn of(case: &Case, source: &mut Source) -> Verdict {
+        let Case { trace, view, program, outcome, figure, evidence, suggestions } = case;
         let coverage = Coverage::of(view.summary());
         let balance = Balance::of(trace, view, outcome);
-        let took_unevenly = evidence.items.is_some_and(Items::are_dealt_unevenly);
+        let items = evidence.pieces();
+        let took_unevenly = items.is_some_and(Items::are_dealt_unevenly);
         let is_chance = balance.as_ref().is_some_and(|balance| balance.is_chance(took_unevenly));
         let lock = outcome.found::<Contention>().and_then(|contention| {
             let rows = locks::rows(contention, view, source);
@@ -169,16 +171,15 @@ impl Verdict {
             Some(causes) => advisor.places(causes, source),
             None => Vec::new(),
         };
-        let items = evidence.items.cloned();
         Verdict {
-            headline: headline(figure, &coverage, balance.as_ref().filter(|_| is_chance), items.as_ref(), outcome),
-            warnings: warnings(figure, balance.as_ref(), items.as_ref(), outcome, view),
-            sentences: sentences(outcome, evidence, source),
+            headline: headline(figure, &coverage, balance.as_ref().filter(|_| is_chance), items, outcome),
+            warnings: warnings(figure, balance.as_ref(), items, outcome, view),
+            sentences: sentences(outcome, *suggestions, source),
             holds: !alone && !is_chance,
             figure: figure.clone(),
             coverage,
+            items: items.cloned(),
             balance,
-            items,
             places,
             places_are_of_items: false,
         }
@@ -186,7 +187,7 @@ impl Verdict {
 
     /// The same with the worst places of the pieces of work as lanes.
     #[must_use]
-    pub fn with_places_of(mut self, items: &Verdict) -> Verdict {
+    pub(crate) fn with_places_of(mut self, items: &Verdict) -> Verdict {
         self.places.clone_from(&items.places);
         self.places_are_of_items = true;
         self
@@ -403,7 +404,7 @@ fn warnings(
     all
 }
 
-fn sentences(outcome: &Outcome, evidence: &Evidence, source: &mut Source) -> Vec<String> {
+fn sentences(outcome: &Outcome, suggestions: Option<&Suggestions>, source: &mut Source) -> Vec<String> {
     let mut all = Vec::new();
     let slots = |fetches: u64| outcome.upper_bound as f64 / (fetches.max(1) as f64 * outcome.warp_size as f64);
     if outcome.lanes > 1 && outcome.counts.fetches() > outcome.lower_bound {
@@ -414,13 +415,13 @@ fn sentences(outcome: &Outcome, evidence: &Evidence, source: &mut Source) -> Vec
             share(slots(outcome.lower_bound))
         ));
     }
-    if let Some(found) = evidence.suggestions
+    if let Some(found) = suggestions
         && let Some(best) = found.tried.first()
         && let Some(trial) = best.trials.first()
     {
         let (before, after) = (issued(&found.before), trial.issued());
         if (after as f64) < (1.0 - WORTH_COLLECTING) * before as f64 {
-            let at = crate::typed_prediction(&best.candidate, source);
+            let at = typed_prediction(&best.candidate, source);
             all.push(format!(
                 "where lanes wait for each other at {at}, barrier issues {} less (replay --predict {at}; see \
                  docs/speculation.md).",

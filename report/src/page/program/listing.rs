@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use report::page::{Line, Piece, SourceFile};
+use crate::page::{Line, Piece, SourceFile};
 
-use crate::program::source::is_of_library;
+use attribution::is_of_library;
 
 /// Lines shown before and after one that ran.
 const AROUND: u32 = 3;

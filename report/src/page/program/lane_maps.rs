@@ -1,9 +1,9 @@
 //! Lane maps as a page holds them: packed bytes instead of structures.
 
+use crate::page::{Map, MapLevel, MapWindow, base64};
 use replay::Outcome;
 use replay::metrics::{Cell, Kept, LaneMap, LaneMaps, Level, Window};
 use replay::view::View;
-use report::page::{Map, MapLevel, MapWindow, base64};
 use trace_format::Trace;
 
 use super::code::Code;

@@ -1,0 +1,90 @@
+//! The loops that lanes ran, and how the iterations (turns) of each would run as lanes.
+
+use attribution::Source;
+use heuristics::Spec;
+use replay::view::{Lanes, LoopRan, Region, View, ViewOptions, WhichLoops};
+use replay::{Prepared, ReplayOptions, Result};
+use trace_format::Trace;
+
+use crate::Question;
+use crate::lanes::WARP;
+
+/// For so many loops it is shown how their iterations would run as lanes.
+pub const REPLAYED: usize = 10;
+
+/// A loop with more iterations than this is not replayed: 100 bytes for each lane would take gigabytes.
+pub const MOST_LANES: u64 = 1 << 22;
+
+/// A loop.
+#[derive(Clone, Debug)]
+pub struct Loop {
+    /// What ran of it.
+    pub ran: LoopRan,
+    /// Its line, or its address.
+    pub place: String,
+    /// Its function.
+    pub function: String,
+    /// Of its iterations as lanes, by the model that was asked for: lanes, and their SIMT efficiency where it has one.
+    pub as_lanes: Option<(usize, Option<f64>)>,
+}
+
+/// All loops of some lanes.
+#[derive(Clone, Debug)]
+pub struct Loops {
+    /// Those with the most instructions first.
+    pub all: Vec<Loop>,
+    /// The thread instructions of the lanes, those outside of loops included.
+    pub kept: u64,
+    /// What was taken of the trace, in a sentence.
+    pub taken: String,
+    /// The model.
+    pub model: String,
+    /// The lanes of its warps.
+    pub warp_size: usize,
+}
+
+/// The loops of a trace, the first [`REPLAYED`] of them replayed with their iterations as lanes, by the question's
+/// first model.
+///
+/// # Errors
+/// When the trace cannot be read.
+pub fn of(question: &Question, trace: &Trace, source: &mut Source) -> Result<Loops> {
+    let mut options = question.lanes.clone();
+    let view = match View::new(trace, &options) {
+        // A program without threads is all region.
+        Err(_) if options.region == Region::Auto => {
+            options.region = Region::All;
+            View::new(trace, &options)?
+        }
+        view => view?,
+    };
+    let model = &question.subject.models[0];
+    let warp_size = question.replay.warp_size.unwrap_or(WARP);
+    let replay = ReplayOptions { warp_size: Some(warp_size), ..question.replay.clone() };
+    let mut all = Vec::new();
+    for (rank, ran) in view.loops_ran(warp_size)?.into_iter().enumerate() {
+        let line = source.line(ran.back).or_else(|| source.line(ran.header));
+        let place = line.map_or_else(|| ran.header.to_string(), |line| line.short());
+        let function = source.function(ran.header);
+        let is_replayed = rank < REPLAYED && ran.turns <= MOST_LANES;
+        let as_lanes = is_replayed.then(|| replayed(trace, &options, &ran, model, &replay)).transpose()?;
+        all.push(Loop { ran, place, function, as_lanes });
+    }
+    let (kept, taken) = (view.summary().kept, view.summary().to_string());
+    Ok(Loops { all, kept, taken, model: model.to_string(), warp_size })
+}
+
+fn replayed(
+    trace: &Trace,
+    options: &ViewOptions,
+    ran: &LoopRan,
+    model: &Spec,
+    replay: &ReplayOptions,
+) -> Result<(usize, Option<f64>)> {
+    let lanes = Lanes::Iterations(WhichLoops::At(vec![ran.header]));
+    let view = View::new(trace, &ViewOptions { lanes, ..options.clone() })?;
+    let prepared = Prepared::new(&view, model.entry().needs_control_flow)?;
+    let outcomes = prepared.replay(std::slice::from_ref(model), replay, None, &|_, _| {})?;
+    let efficiency = outcomes.first().filter(|o| o.is_complete()).and_then(|o| o.simt_efficiency());
+    Ok((view.lanes().len(), efficiency))
+}
