@@ -9,8 +9,8 @@ mod listing;
 mod suggestions;
 mod switched;
 
-use decoding::Syntax;
 use heuristics::{Family, Spec};
+use machine::Syntax;
 use replay::metrics::{
     ActiveLanes, Cause, Causes, Contention, Edges, LaneMapPlan, LaneMaps, Measure, MemoryClasses, Traffic,
 };

@@ -7,8 +7,8 @@ use std::process::ExitCode;
 
 use attribution::Source;
 use attribution::table::{self, Align, grouped};
-use decoding::{Disassembler, Syntax};
 use heuristics::{BarrierAction, PlaceId, Placement, Segment, barrier_faults, barrier_operations};
+use machine::{Disassembler, Syntax};
 use replay::Prepared;
 use replay::view::{Region, View, ViewOptions};
 use trace_format::{Kind, Pc, Trace};

@@ -284,8 +284,8 @@ impl Walker {
     fn copy(&mut self, ran: &Ran, site: u32, (from, to): (Operand, Operand), addresses: &[u64]) {
         let own = self.made(site, Made::Somehow);
         match (from, to) {
-            (Operand::Memory(index), Operand::Register(to)) => {
-                let (access, address) = (ran.accesses[usize::from(index)], addresses[usize::from(index)]);
+            (Operand::Memory, Operand::Register(to)) => {
+                let (access, address) = (ran.accesses[0], addresses[0]);
                 let value = self.load(address, access, site);
                 let in_frame = access.in_frame;
                 let is_foreign = self.is_foreign(value);
@@ -311,8 +311,8 @@ impl Walker {
                 let is_before = self.is_before(held.value);
                 self.held[usize::from(to)] = if is_before && from != to { Held::of(own) } else { held };
             }
-            (Operand::Register(from), Operand::Memory(index)) => {
-                let (access, address) = (ran.accesses[usize::from(index)], addresses[usize::from(index)]);
+            (Operand::Register(from), Operand::Memory) => {
+                let (access, address) = (ran.accesses[0], addresses[0]);
                 let held = self.held[usize::from(from)];
                 let value = held.value;
                 let is_own = !self.is_before(value) && !self.is_foreign(value);
@@ -338,12 +338,12 @@ impl Walker {
     fn operand(&mut self, ran: &Ran, operand: Operand, site: u32, addresses: &[u64]) -> (Held, At) {
         match operand {
             Operand::Register(register) => (self.held[usize::from(register)], None),
-            Operand::Memory(index) => {
-                let (access, address) = (ran.accesses[usize::from(index)], addresses[usize::from(index)]);
+            Operand::Memory => {
+                let (access, address) = (ran.accesses[0], addresses[0]);
                 let value = self.load(address, access, site);
                 (Held { value, home: address, in_frame: access.in_frame, ..Held::default() }, Some(address))
             }
-            Operand::Constant | Operand::Several => (Held::default(), None),
+            Operand::Constant(_) | Operand::Several => (Held::default(), None),
         }
     }
 
@@ -372,9 +372,9 @@ impl Walker {
         }
         let value = acc_held.accumulator();
         let is_same_for_all = match by {
-            Operand::Constant => true,
+            Operand::Constant(_) => true,
             Operand::Register(_) => self.is_before(by_held.value) || is_first(&by_held),
-            Operand::Memory(_) => is_first(&by_held),
+            Operand::Memory => is_first(&by_held),
             Operand::Several => false,
         };
         if !is_same_for_all {
@@ -409,9 +409,9 @@ impl Walker {
             if made == Made::Steps {
                 // What is in a register is not known, only which one it is.
                 let amount = match by {
-                    Operand::Constant => ran.amount.cast_unsigned(),
+                    Operand::Constant(amount) => amount.cast_unsigned(),
                     Operand::Register(register) => weight(u32::MAX - u32::from(register)),
-                    Operand::Memory(_) | Operand::Several => weight(u32::MAX / 2),
+                    Operand::Memory | Operand::Several => weight(u32::MAX / 2),
                 };
                 known.steps.this_lane = known.steps.this_lane.wrapping_add(amount);
                 if !self.steps.contains(&site) {
@@ -421,8 +421,8 @@ impl Walker {
         }
         let result = self.made(site, made);
         match to {
-            Operand::Memory(index) => {
-                let (access, address) = (ran.accesses[usize::from(index)], addresses[usize::from(index)]);
+            Operand::Memory => {
+                let (access, address) = (ran.accesses[0], addresses[0]);
                 self.store(address, access, result, site);
                 self.write_registers(ran, Held::of(result));
             }
