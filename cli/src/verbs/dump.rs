@@ -240,7 +240,7 @@ pub(crate) fn verified(report: &decoding::Report, out: &mut impl Write) -> std::
 fn summary(trace: &Trace, out: &mut impl Write) -> std::io::Result<()> {
     let meta = trace.meta();
     writeln!(out, "command      {}", meta.command.join(" "))?;
-    writeln!(out, "recorded by  {}, engine {}, on {}", meta.tool, meta.engine, meta.cpu)?;
+    writeln!(out, "recorded by  {}, engine {}, on {} ({})", meta.tool, meta.engine, meta.cpu, meta.architecture)?;
     match trace.finish() {
         Some(finish) => {
             let end = match (finish.exit_status, finish.signal) {
