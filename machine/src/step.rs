@@ -9,13 +9,9 @@ pub enum Operand {
     Register(RegisterPart),
     /// Its memory: the first of [`Instruction::memory`](crate::Instruction::memory), where it is accessed.
     Memory,
-    /// Memory that registers point to which the instruction implies, as of `movs`.
-    Implied,
     /// A constant that stands in the code.
     Constant(i64),
-    /// Where a jump, branch or call leads.
-    Target,
-    /// Several values, which are used elsewhere: a step's alone.
+    /// Something else: several values, a place to go to, memory that the instruction implies.
     Several,
 }
 

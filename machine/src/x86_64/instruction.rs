@@ -105,12 +105,8 @@ impl<'a> Instruction<'a> {
         match self.decoded.op_kind(index) {
             OpKind::Register => part(self.decoded.op_register(index)).map_or(Operand::Several, Operand::Register),
             OpKind::Memory => Operand::Memory,
-            OpKind::NearBranch16 | OpKind::NearBranch32 | OpKind::NearBranch64 => Operand::Target,
-            OpKind::FarBranch16 | OpKind::FarBranch32 => Operand::Target,
-            _ => self
-                .decoded
-                .try_immediate(index)
-                .map_or(Operand::Implied, |constant| Operand::Constant(constant.cast_signed())),
+            OpKind::NearBranch16 | OpKind::NearBranch32 | OpKind::NearBranch64 => Operand::Several,
+            _ => self.constant(index as usize).map_or(Operand::Several, Operand::Constant),
         }
     }
 

@@ -35,28 +35,27 @@ pub(super) fn of(decoded: &Instruction) -> Operation {
 
 /// Whether it moves a value as it is, besides pushes and pops.
 pub(super) fn moves(mnemonic: M) -> bool {
-    matches!(
-        mnemonic,
-        M::Mov
-            | M::Movapd
-            | M::Movaps
-            | M::Movd
-            | M::Movdqa
-            | M::Movdqu
-            | M::Movq
-            | M::Movsd
-            | M::Movss
-            | M::Movupd
-            | M::Movups
-            | M::Vmovapd
-            | M::Vmovaps
-            | M::Vmovd
-            | M::Vmovdqa
-            | M::Vmovdqu
-            | M::Vmovq
-            | M::Vmovsd
-            | M::Vmovss
-            | M::Vmovupd
-            | M::Vmovups
-    )
+    let of_vectors = [
+        M::Movapd,
+        M::Movaps,
+        M::Movd,
+        M::Movdqa,
+        M::Movdqu,
+        M::Movq,
+        M::Movsd,
+        M::Movss,
+        M::Movupd,
+        M::Movups,
+        M::Vmovapd,
+        M::Vmovaps,
+        M::Vmovd,
+        M::Vmovdqa,
+        M::Vmovdqu,
+        M::Vmovq,
+        M::Vmovsd,
+        M::Vmovss,
+        M::Vmovupd,
+        M::Vmovups,
+    ];
+    mnemonic == M::Mov || of_vectors.contains(&mnemonic)
 }

@@ -4,7 +4,7 @@ use iced_x86::{ConditionCode, FlowControl, Mnemonic};
 
 use super::instruction::Instruction;
 use super::operation::moves;
-use crate::{Operand, Operator, Register, Step};
+use crate::{Operand, Operator, Register, RegisterPart, Step};
 
 pub(super) fn of(instruction: Instruction) -> Step {
     use Mnemonic as M;
@@ -21,7 +21,7 @@ pub(super) fn of(instruction: Instruction) -> Step {
     match decoded.mnemonic() {
         M::Push if count == 1 && operand(0) != Operand::Memory => copy_to_stack(instruction, operand(0), true),
         M::Pop if count == 1 && operand(0) != Operand::Memory => copy_to_stack(instruction, operand(0), false),
-        mnemonic if moves(mnemonic) && count == 2 && operand(1) != Operand::Implied => {
+        mnemonic if moves(mnemonic) && count == 2 && operand(1) != Operand::Several => {
             copy(operand(1), operand(0), false)
         }
         M::Movzx => copy(operand(1), operand(0), false),
@@ -37,10 +37,10 @@ pub(super) fn of(instruction: Instruction) -> Step {
             by => update(Operator::Add, operand(0), by, false),
         },
         _ if is_select(instruction) => update(Operator::Select, operand(0), operand(1), true),
-        mnemonic => match (operator(instruction), count) {
+        _ => match (operator(instruction), count) {
             (Some((operator, commutes)), 2) => update(operator, operand(0), operand(1), commutes),
             (Some((operator, commutes)), 3) => update(operator, operand(1), operand(2), commutes),
-            _ if adds_product(mnemonic) => update(Operator::Add, operand(0), Operand::Several, false),
+            _ if adds_product(instruction) => update(Operator::Add, operand(0), Operand::Several, false),
             _ => Step::Other,
         },
     }
@@ -80,48 +80,27 @@ pub(super) fn replaces(mnemonic: Mnemonic) -> bool {
         Cvtsd2ss, Cvtsi2sd, Cvtsi2ss, Cvtss2sd, Movhpd, Movhps, Movlpd, Movlps, Movsd, Movss, Rcpss, Roundsd, Roundss,
         Rsqrtss, Sqrtsd, Sqrtss,
     };
-    matches!(
-        mnemonic,
-        Cvtsi2sd
-            | Cvtsi2ss
-            | Cvtss2sd
-            | Cvtsd2ss
-            | Sqrtsd
-            | Sqrtss
-            | Roundsd
-            | Roundss
-            | Rcpss
-            | Rsqrtss
-            | Movsd
-            | Movss
-            | Movlpd
-            | Movlps
-            | Movhpd
-            | Movhps
-    )
+    let all = [
+        Cvtsi2sd, Cvtsi2ss, Cvtss2sd, Cvtsd2ss, Sqrtsd, Sqrtss, Roundsd, Roundss, Rcpss, Rsqrtss, Movsd, Movss, Movlpd,
+        Movlps, Movhpd, Movhps,
+    ];
+    all.contains(&mnemonic)
 }
 
-fn adds_product(mnemonic: Mnemonic) -> bool {
-    use Mnemonic::{
-        Vfmadd231pd, Vfmadd231ps, Vfmadd231sd, Vfmadd231ss, Vfnmadd231pd, Vfnmadd231ps, Vfnmadd231sd, Vfnmadd231ss,
-    };
-    matches!(
-        mnemonic,
-        Vfmadd231pd
-            | Vfmadd231ps
-            | Vfmadd231sd
-            | Vfmadd231ss
-            | Vfnmadd231pd
-            | Vfnmadd231ps
-            | Vfnmadd231sd
-            | Vfnmadd231ss
-    )
+/// The name of an instruction that makes a vector: there is one for each width of elements.
+fn vector_name(instruction: Instruction) -> Option<String> {
+    let is_vector = |part: &RegisterPart| (Register::VECTORS..Register::FLAGS).contains(&part.register);
+    instruction.register(0).filter(is_vector).map(|_| instruction.mnemonic())
+}
+
+fn adds_product(instruction: Instruction) -> bool {
+    let name = vector_name(instruction).unwrap_or_default();
+    name.starts_with("vfmadd231") || name.starts_with("vfnmadd231")
 }
 
 /// Of an instruction that takes one more value, and whether its two can change places.
 fn operator(instruction: Instruction) -> Option<(Operator, bool)> {
-    let mnemonic = instruction.decoded.mnemonic();
-    match mnemonic {
+    match instruction.decoded.mnemonic() {
         Mnemonic::Add => return Some((Operator::Add, true)),
         Mnemonic::Imul => return Some((Operator::Multiply, true)),
         Mnemonic::And => return Some((Operator::And, true)),
@@ -129,9 +108,7 @@ fn operator(instruction: Instruction) -> Option<(Operator, bool)> {
         Mnemonic::Xor => return Some((Operator::Xor, true)),
         _ => {}
     }
-    instruction.register(0).filter(|part| (Register::VECTORS..Register::FLAGS).contains(&part.register))?;
-    // Vectors have a name for each width of their elements.
-    let name = format!("{mnemonic:?}").to_lowercase();
+    let name = vector_name(instruction)?;
     let name = name.strip_prefix('v').unwrap_or(&name);
     let scalar = |stem: &str| ["ss", "sd", "ps", "pd"].iter().any(|end| name.strip_prefix(stem) == Some(end));
     let packed = |stem: &str| name.strip_prefix(stem).is_some_and(|rest| rest.len() <= 2);

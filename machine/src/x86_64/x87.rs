@@ -119,27 +119,13 @@ pub(super) fn of(instruction: Instruction) -> Option<Stack> {
 
 /// How many values it takes off the stack.
 fn pops(mnemonic: Mnemonic) -> u8 {
-    use Mnemonic as M;
-    match mnemonic {
-        M::Fcompp | M::Fucompp => 2,
-        M::Fstp
-        | M::Fistp
-        | M::Fisttp
-        | M::Fbstp
-        | M::Faddp
-        | M::Fmulp
-        | M::Fsubp
-        | M::Fsubrp
-        | M::Fdivp
-        | M::Fdivrp
-        | M::Fcomp
-        | M::Fucomp
-        | M::Fcomip
-        | M::Fucomip
-        | M::Ficomp
-        | M::Fyl2x
-        | M::Fyl2xp1
-        | M::Fpatan => 1,
-        _ => 0,
-    }
+    use Mnemonic::{
+        Faddp, Fbstp, Fcomip, Fcomp, Fcompp, Fdivp, Fdivrp, Ficomp, Fistp, Fisttp, Fmulp, Fpatan, Fstp, Fsubp, Fsubrp,
+        Fucomip, Fucomp, Fucompp, Fyl2x, Fyl2xp1,
+    };
+    let one = [
+        Fstp, Fistp, Fisttp, Fbstp, Faddp, Fmulp, Fsubp, Fsubrp, Fdivp, Fdivrp, Fcomp, Fucomp, Fcomip, Fucomip, Ficomp,
+        Fyl2x, Fyl2xp1, Fpatan,
+    ];
+    if [Fcompp, Fucompp].contains(&mnemonic) { 2 } else { one.contains(&mnemonic).into() }
 }

@@ -1,10 +1,8 @@
 //! What instructions do with values that lanes can hand on: copy one, add to one, or use several.
 
 use heuristics::{SegmentId, SegmentTable};
-use machine::{Instruction, Operation, Register, RegisterPart, Step};
+use machine::{Instruction, Operand, Operation, Operator, Register, RegisterPart, Step};
 use trace_format::Pc;
-
-pub use machine::Operator;
 
 /// Registers as bits, as [`machine`] numbers them. Followed are the general ones except the stack pointer, vectors,
 /// masks, the carry flag, the other flags of arithmetic as one, and x87.
@@ -22,17 +20,6 @@ pub(super) const X87: u8 = Register::X87.0;
 /// How many there are.
 pub(super) const REGISTERS: usize = Register::MMX.index();
 
-/// Where a value comes from, or goes to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Operand {
-    Register(u8),
-    /// The first access.
-    Memory,
-    Constant(i64),
-    /// Several values, which are used elsewhere.
-    Several,
-}
-
 /// A memory operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Access {
@@ -47,26 +34,16 @@ pub(super) struct Access {
     pub is_selected: bool,
 }
 
-/// What is done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Does {
-    /// A value is moved as it is.
-    Copy { from: Operand, to: Operand },
-    /// `to` becomes `acc` and one more value, `by`.
-    Update { operator: Operator, acc: Operand, by: Operand, to: Operand, commutes: bool },
-    /// Something else.
-    Other,
-}
-
 /// An instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Ran {
     pub pc: Pc,
     pub accesses: Vec<Access>,
-    /// Registers whose values are used, besides those that [`Does`] names.
+    /// Registers whose values are used, besides those that the step names.
     pub uses: Registers,
     pub writes: Registers,
-    pub does: Does,
+    /// What it does with what is followed.
+    pub step: Step,
     pub is_atomic: bool,
     /// Whether it first puts a value on the stack of x87 registers.
     pub pushes: bool,
@@ -106,9 +83,9 @@ pub(super) fn of_segment(segments: &SegmentTable, id: SegmentId) -> Vec<Ran> {
 
 /// An instruction of which nothing is known but where it is.
 pub(super) fn unknown(pc: Pc) -> Ran {
-    let (uses, writes, does) = (0, 0, Does::Other);
+    let (uses, writes, step) = (0, 0, Step::Other);
     let (pushes, pops, exchanges) = (false, 0, None);
-    Ran { pc, accesses: Vec::new(), uses, writes, does, is_atomic: false, pushes, pops, exchanges }
+    Ran { pc, accesses: Vec::new(), uses, writes, step, is_atomic: false, pushes, pops, exchanges }
 }
 
 /// `cmp a, b; cmovl a, b`: the comparison is a part of the selection, and no use of `a` by itself.
@@ -118,10 +95,10 @@ fn comparisons_before_selections(decoded: &[Option<Instruction>], all: &mut [Ran
         let Some(one) = one.filter(is_comparison) else { continue };
         for (next, other) in decoded.iter().enumerate().skip(at + 1) {
             let Some(other) = other else { continue };
-            if let Does::Update { operator: Operator::Select, acc, by, .. } = all[next].does {
+            if let Step::Update { operator: Operator::Select, acc, by, .. } = all[next].step {
                 for operand in [acc, by] {
                     match operand {
-                        Operand::Register(register) => all[at].uses &= !(1 << register),
+                        Operand::Register(part) => all[at].uses &= !part.register.bit(),
                         Operand::Memory if is_one_place(one, *other) => {
                             all[at].accesses.iter_mut().for_each(|access| access.is_selected = true);
                         }
@@ -156,16 +133,16 @@ fn of(instruction: Instruction) -> Ran {
     let read = followed(instruction.reads());
     ran.is_atomic = instruction.is_atomic();
     ran.writes = followed(instruction.writes());
-    ran.does = does(instruction);
-    ran.uses = match ran.does {
-        Does::Update { by: Operand::Several, .. } => {
+    ran.step = step(instruction);
+    ran.uses = match ran.step {
+        Step::Update { by: Operand::Several, .. } => {
             in_addresses | bit(instruction.register(1)) | bit(instruction.register(2))
         }
-        Does::Update { .. } if instruction.operation() == Operation::Address => 0,
-        Does::Copy { .. } | Does::Update { .. } => in_addresses,
-        Does::Other if instruction.zeroes() || instruction.takes_one_twice() && instruction.takes_carry() => 0,
-        Does::Other if instruction.replaces() => (read & !bit(instruction.register(0))) | in_addresses,
-        Does::Other => read,
+        Step::Update { .. } if instruction.operation() == Operation::Address => 0,
+        Step::Copy { .. } | Step::Update { .. } => in_addresses,
+        Step::Other if instruction.zeroes() || instruction.takes_one_twice() && instruction.takes_carry() => 0,
+        Step::Other if instruction.replaces() => (read & !bit(instruction.register(0))) | in_addresses,
+        Step::Other => read,
     };
     ran.uses |= followed(instruction.flags_read());
     if let Some(stack) = instruction.x87() {
@@ -177,44 +154,35 @@ fn of(instruction: Instruction) -> Ran {
     ran
 }
 
-fn operand(operand: machine::Operand) -> Option<Operand> {
-    match operand {
-        machine::Operand::Register(part) => {
-            let is_x87 = (Register::X87..Register::MMX).contains(&part.register);
-            (is_x87 || bit(Some(part)) != 0).then_some(Operand::Register(part.register.0))
-        }
-        machine::Operand::Memory => Some(Operand::Memory),
-        machine::Operand::Constant(value) => Some(Operand::Constant(value)),
-        machine::Operand::Several => Some(Operand::Several),
-        machine::Operand::Implied | machine::Operand::Target => None,
-    }
+fn is_followed(operand: Operand) -> bool {
+    let Operand::Register(part) = operand else { return true };
+    bit(Some(part)) != 0 || (Register::X87..Register::MMX).contains(&part.register)
 }
 
 /// What is done to what is followed.
-fn does(instruction: Instruction) -> Does {
-    match instruction.step() {
-        Step::Copy { from, to, .. } => match (operand(from), operand(to)) {
-            (Some(from @ Operand::Register(_)), Some(to @ (Operand::Register(_) | Operand::Memory)))
-            | (Some(from @ Operand::Memory), Some(to @ Operand::Register(_))) => Does::Copy { from, to },
-            _ => Does::Other,
-        },
-        Step::Update { operator, acc, by, to, commutes } => {
-            let (mut acc, mut by, to, mut commutes) = (operand(acc), operand(by), operand(to), commutes);
-            // From the stack pointer, which is not followed, an address is as far as from a constant.
-            if let (None, Some(address), true) = (acc, instruction.address(), commutes)
-                && instruction.operation() == Operation::Address
-            {
-                (acc, by, commutes) = (by, Some(Operand::Constant(address.displacement)), false);
-            }
-            match (acc, by, to) {
-                (Some(acc), Some(by), Some(to)) if acc != by && !matches!(to, Operand::Constant(_)) => {
-                    Does::Update { operator, acc, by, to, commutes }
-                }
-                _ => Does::Other,
-            }
-        }
-        Step::Other => Does::Other,
+fn step(instruction: Instruction) -> Step {
+    let mut step = instruction.step();
+    // From the stack pointer, which is not followed, an address is as far as from a constant.
+    if let (Step::Update { acc, by, commutes, .. }, Some(address)) = (&mut step, instruction.address())
+        && instruction.operation() == Operation::Address
+        && *commutes
+        && !is_followed(*acc)
+    {
+        (*acc, *by, *commutes) = (*by, Operand::Constant(address.displacement), false);
     }
+    let is_kept = match step {
+        Step::Copy { from, to, .. } => {
+            let moves = matches!((from, to), (Operand::Register(_), _) | (Operand::Memory, Operand::Register(_)));
+            moves && is_followed(from) && is_followed(to)
+        }
+        Step::Update { acc, by, to, .. } => {
+            let register = |operand| if let Operand::Register(part) = operand { Some(part.register) } else { None };
+            let is_one = register(acc).is_some() && register(acc) == register(by);
+            !is_one && [acc, by, to].into_iter().all(is_followed)
+        }
+        Step::Other => false,
+    };
+    if is_kept { step } else { Step::Other }
 }
 
 #[cfg(test)]
@@ -229,24 +197,26 @@ mod tests {
 
     #[test]
     fn what_instructions_do_with_values() {
-        let [eax, ebx] = [Operand::Register(0), Operand::Register(3)];
+        let part = |number, size| Operand::Register(RegisterPart { register: Register(number), size, is_high: false });
+        let [eax, ebx] = [part(0, 4), part(3, 4)];
+        let copy = |from, to| Step::Copy { from, to, is_signed: false };
         // mov eax, ebx; push rbx; mov eax, [rsp+8].
-        assert_eq!(of_bytes(&[0x89, 0xD8]).does, Does::Copy { from: ebx, to: eax });
+        assert_eq!(of_bytes(&[0x89, 0xD8]).step, copy(ebx, eax));
         let push = of_bytes(&[0x53]);
-        assert_eq!((push.does, push.uses), (Does::Copy { from: ebx, to: Operand::Memory }, 0));
+        assert_eq!((push.step, push.uses), (copy(part(3, 8), Operand::Memory), 0));
         let load = of_bytes(&[0x8B, 0x44, 0x24, 8]);
-        assert_eq!(load.does, Does::Copy { from: Operand::Memory, to: eax });
+        assert_eq!(load.step, copy(Operand::Memory, eax));
         assert!(load.accesses[0].in_frame && load.accesses[0].size == 4);
-        let add = |acc, by, commutes| Does::Update { operator: Operator::Add, acc, by, to: acc, commutes };
-        // add eax, ebx; inc eax; sub eax, [rdi]; add [rdi], eax; lea eax, [rax+4].
-        assert_eq!(of_bytes(&[0x01, 0xD8]).does, add(eax, ebx, true));
-        assert_eq!(of_bytes(&[0xFF, 0xC0]).does, add(eax, Operand::Constant(1), false));
+        let add = |acc, by, commutes| Step::Update { operator: Operator::Add, acc, by, to: acc, commutes };
+        // add eax, ebx; inc eax; sub eax, [rdi]; add [rdi], eax; lea rax, [rax+4].
+        assert_eq!(of_bytes(&[0x01, 0xD8]).step, add(eax, ebx, true));
+        assert_eq!(of_bytes(&[0xFF, 0xC0]).step, add(eax, Operand::Constant(1), false));
         let sub = of_bytes(&[0x2B, 0x07]);
-        assert_eq!((sub.does, sub.uses), (add(eax, Operand::Memory, false), 1 << 7));
-        assert_eq!(of_bytes(&[0x01, 0x07]).does, add(Operand::Memory, eax, true));
-        assert_eq!(of_bytes(&[0x8D, 0x40, 4]).does, add(eax, Operand::Constant(4), false));
+        assert_eq!((sub.step, sub.uses), (add(eax, Operand::Memory, false), 1 << 7));
+        assert_eq!(of_bytes(&[0x01, 0x07]).step, add(Operand::Memory, eax, true));
+        assert_eq!(of_bytes(&[0x48, 0x8D, 0x40, 4]).step, add(part(0, 8), Operand::Constant(4), false));
         // xor eax, eax; lock add [rdi], eax; pxor xmm0, xmm0; cvtsi2sd xmm0, eax.
-        assert_eq!((of_bytes(&[0x31, 0xC0]).does, of_bytes(&[0x31, 0xC0]).uses), (Does::Other, 0));
+        assert_eq!((of_bytes(&[0x31, 0xC0]).step, of_bytes(&[0x31, 0xC0]).uses), (Step::Other, 0));
         assert!(of_bytes(&[0xF0, 0x01, 0x07]).is_atomic);
         assert_eq!(of_bytes(&[0x66, 0x0F, 0xEF, 0xC0]).uses, 0);
         assert_eq!(of_bytes(&[0xF2, 0x0F, 0x2A, 0xC0]).uses, 1);
@@ -257,22 +227,22 @@ mod tests {
         assert_eq!(of_bytes(&[0xFF, 0xC0]).writes & (3 * carry), 2 * carry, "the carry flag stays");
         assert_eq!(of_bytes(&[0x75, 0xFE]).uses, 2 * carry);
         // fld st(0); fld dword [rdi]; faddp st1, st0; fsubr st0, st1; fstp qword [rdi]; fxch st(3).
-        let st = |number: u8| Operand::Register(X87 + number);
+        let st = |number: u8| part(X87 + number, 10);
         let load = of_bytes(&[0xD9, 0xC0]);
-        assert_eq!((load.does, load.pushes), (Does::Copy { from: st(1), to: st(0) }, true));
-        assert_eq!(of_bytes(&[0xD9, 0x07]).does, Does::Copy { from: Operand::Memory, to: st(0) });
+        assert_eq!((load.step, load.pushes), (copy(st(1), st(0)), true));
+        assert_eq!(of_bytes(&[0xD9, 0x07]).step, copy(Operand::Memory, st(0)));
         let taken = of_bytes(&[0xDE, 0xC1]);
-        assert_eq!((taken.does, taken.pops), (add(st(1), st(0), true), 1));
-        let reversed = Does::Update { operator: Operator::Add, acc: st(1), by: st(0), to: st(0), commutes: false };
-        assert_eq!(of_bytes(&[0xD8, 0xE9]).does, reversed);
+        assert_eq!((taken.step, taken.pops), (add(st(1), st(0), true), 1));
+        let reversed = Step::Update { operator: Operator::Add, acc: st(1), by: st(0), to: st(0), commutes: false };
+        assert_eq!(of_bytes(&[0xD8, 0xE9]).step, reversed);
         let store = of_bytes(&[0xDD, 0x1F]);
-        assert_eq!((store.does, store.pops), (Does::Copy { from: st(0), to: Operand::Memory }, 1));
+        assert_eq!((store.step, store.pops), (copy(st(0), Operand::Memory), 1));
         assert_eq!(of_bytes(&[0xD9, 0xCB]).exchanges, Some(X87 + 3));
         // addsd xmm0, xmm1; maxsd xmm0, [rdi]; cmovl eax, ebx.
-        let vectors = [Operand::Register(16), Operand::Register(17)];
-        assert_eq!(of_bytes(&[0xF2, 0x0F, 0x58, 0xC1]).does, add(vectors[0], vectors[1], true));
-        let kinds = [&[0xF2, 0x0F, 0x5F, 0x07][..], &[0x0F, 0x4C, 0xC3]].map(|bytes| match of_bytes(bytes).does {
-            Does::Update { operator, .. } => operator,
+        let vectors = [part(16, 16), part(17, 16)];
+        assert_eq!(of_bytes(&[0xF2, 0x0F, 0x58, 0xC1]).step, add(vectors[0], vectors[1], true));
+        let kinds = [&[0xF2, 0x0F, 0x5F, 0x07][..], &[0x0F, 0x4C, 0xC3]].map(|bytes| match of_bytes(bytes).step {
+            Step::Update { operator, .. } => operator,
             _ => Operator::Add,
         });
         assert_eq!(kinds, [Operator::Max, Operator::Select]);

@@ -47,7 +47,7 @@ use self::walk::Walker;
 use crate::view::View;
 use crate::{Batch, Control, Entry, Error, Result};
 
-pub use code::Operator;
+pub use machine::Operator;
 
 /// The kind of a dependence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
