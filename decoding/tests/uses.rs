@@ -81,10 +81,10 @@ const KNOWN: [(&str, &str); 9] = [
     ("reads fewer", "nop reservednop leave stosq"),
     // `test` with memory first, both operands of `adox`; what is merged into; all of what is cleared in part.
     ("reads more", "adox cmpxchg test xlatb enter iret iretd iretq movsd pop push retf rdpkru wrpkru vzeroupper cmc"),
-    ("reads more", "cvtsd2ss cvtsi2sd cvtsi2ss cvtss2sd rcl rcr syscall vmwrite"),
+    ("reads more", "cvtsd2ss cvtsi2sd cvtsi2ss cvtss2sd incsspq rcl rcr syscall vmwrite"),
     // The accumulator is read alone; a shift by a constant of 0 leaves the flags.
     ("writes fewer", "cdq cqo cwd test stosq int1 rcl rcr rol ror sal sar shl shr vmwrite"),
-    ("writes more", "call enter movsd pop push retf rdpkru xlatb vbroadcasti128"),
+    ("writes more", "call enter rdsspq movsd pop push retf rdpkru xlatb vbroadcasti128"),
     // What is kept where the condition does not hold.
     (
         "reads more",
