@@ -1,5 +1,5 @@
-//! What instructions of real programs use, by the tables of the crate `machine`, which analyses of traces believe: judged
-//! by capstone, and by what the tables say elsewhere.
+//! What instructions of real programs use, by the tables of the crate `machine`, which analyses of traces believe:
+//! judged by capstone, and by what the tables say elsewhere.
 
 use std::collections::{BTreeMap, BTreeSet};
 
