@@ -76,29 +76,23 @@ pub fn check(trace: &Trace) -> Report {
     all.sort_unstable_by_key(|(instruction, code)| (instruction.pc, *code));
     all.dedup();
     let of_part = |part: &[(&Instruction, &[u8])]| {
-        let (mut iced, capstone, mut report) = (ByIced::default(), ByCapstone::default(), Report::default());
+        let (capstone, mut report) = (ByCapstone::default(), Report::default());
         for (instruction, code) in part {
             if code.is_empty() {
                 report.without_code += 1;
                 continue;
             }
             report.instructions += 1;
-            compare(instruction, code, has_memory, (&mut iced, &capstone), &mut report);
+            compare(instruction, code, has_memory, &capstone, &mut report);
         }
         report
     };
     all.par_chunks(4096).map(of_part).reduce(Report::default, Report::merge)
 }
 
-fn compare(
-    instruction: &Instruction,
-    code: &[u8],
-    has_memory: bool,
-    (iced, capstone): (&mut ByIced, &ByCapstone),
-    report: &mut Report,
-) {
+fn compare(instruction: &Instruction, code: &[u8], has_memory: bool, capstone: &ByCapstone, report: &mut Report) {
     let pc = instruction.pc.address();
-    let (a, b) = (iced.opinion(pc, code, Some(instruction)), capstone.opinion(pc, code));
+    let (a, b) = (ByIced.opinion(pc, code, Some(instruction)), capstone.opinion(pc, code));
     let named = a.as_ref().or(b.as_ref());
     *report.names.entry(named.map_or_else(String::new, |opinion| opinion.mnemonic.clone())).or_default() += 1;
     let mut found = differences(a.as_ref(), b.as_ref());

@@ -11,10 +11,8 @@ mod by_iced;
 mod check;
 pub mod known;
 mod opinion;
-mod syntax;
 
 pub use any::unexplained;
 pub use check::{Difference, Report, check};
 pub use opinion::{Access, Aspect, Operand, Opinion, differences};
-pub use syntax::{Disassembler, Syntax};
 pub use {by_capstone::ByCapstone, by_iced::ByIced};

@@ -1,20 +1,9 @@
-//! What an instruction does to a register or to memory, in the decoder's terms.
+//! Which instructions load and store.
 
 use std::collections::BTreeMap;
 
 use heuristics::SegmentTable;
-use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory, OpAccess};
 use trace_format::Pc;
-
-/// Whether it reads it, or may.
-pub(crate) fn reads(access: OpAccess) -> bool {
-    matches!(access, OpAccess::Read | OpAccess::CondRead | OpAccess::ReadWrite | OpAccess::ReadCondWrite)
-}
-
-/// Whether it writes it, or may.
-pub(crate) fn writes(access: OpAccess) -> bool {
-    matches!(access, OpAccess::Write | OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite)
-}
 
 /// Of an instruction's memory operands, those that load and those that store. One that does both (`inc (%rax)`) is in
 /// both counts.
@@ -33,20 +22,14 @@ pub struct MemoryOperands {
 #[must_use]
 pub fn memory_operands(segments: &SegmentTable) -> BTreeMap<Pc, MemoryOperands> {
     let mut found = BTreeMap::new();
-    let mut factory = InstructionInfoFactory::new();
-    for (id, segment) in segments.iter() {
-        let Some(first) = segment.instructions.first() else { continue };
-        for instruction in &mut Decoder::with_ip(64, segments.code(id), first.pc.0, DecoderOptions::NONE) {
-            let mut operands = MemoryOperands::default();
-            for memory in factory.info(&instruction).used_memory() {
-                let access = memory.access();
-                operands.all += u64::from(access != OpAccess::NoMemAccess);
-                operands.loads += u64::from(reads(access));
-                operands.stores += u64::from(writes(access));
-            }
-            if operands.all > 0 {
-                found.entry(Pc(instruction.ip())).or_insert(operands);
-            }
+    for instruction in segments.iter().flat_map(|(id, _)| segments.listing(id).iter().flatten()) {
+        let accesses = || instruction.memory().iter().map(|memory| memory.access);
+        if accesses().next().is_some() {
+            found.entry(instruction.pc()).or_insert(MemoryOperands {
+                all: accesses().count() as u64,
+                loads: accesses().filter(|access| access.reads).count() as u64,
+                stores: accesses().filter(|access| access.writes).count() as u64,
+            });
         }
     }
     found

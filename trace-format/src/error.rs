@@ -81,6 +81,15 @@ pub enum Error {
         /// What the user can do.
         way_out: &'static str,
     },
+    /// The trace is of a program for another kind of processor.
+    #[error("{path}: the trace is of a program for {found}, and this program knows the instructions of x86-64 alone: \
+         read it with a lockstep that was made for {found}, or record the program on x86-64", path = path.display())]
+    Architecture {
+        /// The file.
+        path: PathBuf,
+        /// What the trace says.
+        found: String,
+    },
     /// The trace is damaged.
     #[error("{path}: damaged at byte {offset}: {fault}; copy the file again or record the program again", path = path.display())]
     Damaged {

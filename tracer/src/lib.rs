@@ -36,11 +36,3 @@ pub use remembered::Remember;
 pub use translate::{Hooks, Translate};
 pub use usage::{Counted, Records, RunTimes, StopCauses, ThrownAway, Times, TranslationUse};
 pub use window::Window;
-
-/// What a trace says about the instruction that these bytes begin with, at that address; none if they are not an
-/// instruction.
-#[must_use]
-pub fn instruction(pc: trace_format::Pc, bytes: &[u8]) -> Option<trace_format::Instruction> {
-    let decoded = decode::InstructionDecoder::new(true).decode(pc, bytes);
-    (decoded.class != decode::Class::Unknown).then_some(decoded.instruction)
-}

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
-use decoding::{Disassembler, Syntax};
+use machine::{Disassembler, Syntax};
 use replay::metrics::Causes;
 use trace_format::{Pc, Trace};
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use attribution::listing::{self, Instructions};
 use attribution::table::{self as rows_table, Extent};
 use attribution::{Source, disassembly, locks, lost, memory};
-use decoding::Syntax;
+use machine::Syntax;
 use replay::Outcome;
 use replay::metrics::{Causes, Contention, Traffic};
 use replay::view::View;

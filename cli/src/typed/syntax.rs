@@ -1,6 +1,6 @@
 //! `--syntax`: how instructions are written, as it is typed.
 
-use decoding::Syntax;
+use machine::Syntax;
 
 /// See [`Syntax`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]

@@ -7,8 +7,8 @@ use std::process::ExitCode;
 
 use attribution::Source;
 use attribution::table::{self, Align, grouped};
-use decoding::{Disassembler, Syntax};
 use heuristics::{BarrierAction, PlaceId, Placement, Segment, barrier_faults, barrier_operations};
+use machine::{Disassembler, Syntax};
 use replay::Prepared;
 use replay::view::{Region, View, ViewOptions};
 use trace_format::{Kind, Pc, Trace};
@@ -240,7 +240,7 @@ pub(crate) fn verified(report: &decoding::Report, out: &mut impl Write) -> std::
 fn summary(trace: &Trace, out: &mut impl Write) -> std::io::Result<()> {
     let meta = trace.meta();
     writeln!(out, "command      {}", meta.command.join(" "))?;
-    writeln!(out, "recorded by  {}, engine {}, on {}", meta.tool, meta.engine, meta.cpu)?;
+    writeln!(out, "recorded by  {}, engine {}, on {} ({})", meta.tool, meta.engine, meta.cpu, meta.architecture)?;
     match trace.finish() {
         Some(finish) => {
             let end = match (finish.exit_status, finish.signal) {

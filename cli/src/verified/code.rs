@@ -19,7 +19,7 @@ use std::collections::hash_map::Entry;
 use std::path::{Path, PathBuf};
 
 use attribution::Source;
-use decoding::{ByIced, Operand};
+use machine::{Memory, Register, Table};
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::{Instruction, Kind, Pc, Trace};
 use transform::llvm::Module;
@@ -62,7 +62,7 @@ pub(crate) struct Place {
 /// An instruction as the trace has it.
 struct Decoded {
     instruction: Instruction,
-    memory: Vec<Operand>,
+    memory: Vec<Memory>,
     mnemonic: String,
     line: Option<Made>,
 }
@@ -79,7 +79,6 @@ impl Code {
     pub(crate) fn of(trace: &Trace, source: &mut Source) -> Code {
         let mut code = Code { decoded: Vec::new(), units: Vec::new() };
         let mut numbers: FxHashMap<String, usize> = FxHashMap::default();
-        let mut iced = ByIced::default();
         let mut seen: FxHashSet<Pc> = FxHashSet::default();
         for (_, block) in trace.blocks().iter() {
             for (i, instruction) in block.instructions.iter().enumerate() {
@@ -88,7 +87,8 @@ impl Code {
                     continue;
                 }
                 let bytes = &block.code[block.code_range(i)];
-                let opinion = iced.opinion(instruction.pc.address(), bytes, Some(instruction));
+                let table = Table::first(instruction.pc, bytes);
+                let known = table.all().get(0);
                 let line = source.line(instruction.pc).filter(|line| is_ir(&line.file)).map(|line| {
                     let unit = match numbers.entry(line.file) {
                         Entry::Occupied(entry) => *entry.get(),
@@ -99,7 +99,7 @@ impl Code {
                     };
                     Made { unit, number: line.line as usize - 1 }
                 });
-                let (memory, mnemonic) = opinion.map(|o| (o.memory, o.mnemonic)).unwrap_or_default();
+                let (memory, mnemonic) = known.map(|i| (i.named_memory(), i.mnemonic())).unwrap_or_default();
                 code.decoded.push(Decoded { instruction: *instruction, memory, mnemonic, line });
             }
         }
@@ -182,7 +182,7 @@ impl<'a> Matcher<'a> {
         let branches = is_branch(instruction.kind) && !(instruction.kind == Kind::IndirectJump && is_call);
         let branch = branches.then(|| outside(known.map_or(Origin::Unmatched, |known| self.branch(known))));
         let access = (instruction.memory > 0).then(|| outside(self.access(decoded, known)));
-        let maybe_frame = decoded.memory.iter().any(|m| m.base.as_deref() == Some("rbp"));
+        let maybe_frame = decoded.memory.iter().any(|m| m.base.is_some_and(|base| base.is_whole(Register::BP)));
         (branch.is_some() || access.is_some()).then_some(Place {
             pc: instruction.pc,
             line: decoded.line,
@@ -207,15 +207,12 @@ impl<'a> Matcher<'a> {
             ([operand], 1) => operand,
             _ => return Origin::Unmatched,
         };
-        let base = operand.base.as_deref();
-        let own = match base {
-            Some("rsp") => Origin::Generated,
-            Some("rip") if operand.index.is_none() => Origin::Generated,
-            _ => Origin::Unmatched,
-        };
+        let is_of_stack = operand.base.is_some_and(|base| base.is_whole(Register::SP));
+        let is_generated = is_of_stack || operand.by_pc && operand.index.is_none();
+        let own = if is_generated { Origin::Generated } else { Origin::Unmatched };
         let Some((made, claim)) = known else { return self.without_line(decoded, operand, own) };
         // What is loaded back from a frame has the line of what comes next.
-        if base == Some("rsp") && !claim.local {
+        if is_of_stack && !claim.local {
             return own;
         }
         if does_the_same(operand, claim) {
@@ -226,7 +223,7 @@ impl<'a> Matcher<'a> {
         {
             return Origin::Generated;
         }
-        if operand.access.writes || base == Some("rsp") {
+        if operand.access.writes || is_of_stack {
             return own;
         }
         let near = self.unowned(made.unit, &claim.near, operand);
@@ -236,7 +233,7 @@ impl<'a> Matcher<'a> {
 
     /// Of a load that lost its line: one of those of its function that have no code, where there is one, or all are
     /// alike.
-    fn without_line(&self, decoded: &Decoded, operand: &Operand, own: Origin) -> Origin {
+    fn without_line(&self, decoded: &Decoded, operand: &Memory, own: Origin) -> Origin {
         if operand.access.writes || own == Origin::Generated {
             return own;
         }
@@ -261,7 +258,7 @@ impl<'a> Matcher<'a> {
     }
 
     /// Those of these loads that have no code of their own, and can be what this operand reads.
-    fn unowned(&self, unit: usize, loads: &[usize], operand: &Operand) -> Vec<Made> {
+    fn unowned(&self, unit: usize, loads: &[usize], operand: &Memory) -> Vec<Made> {
         let all = loads.iter().map(|&number| Made { unit, number }).filter(|made| !self.own.contains(made));
         all.filter(|made| self.claim(*made).is_some_and(|claim| claim.global == is_fixed(operand))).collect()
     }
@@ -276,13 +273,13 @@ impl<'a> Matcher<'a> {
 }
 
 /// Whether the operand is at a distance from the instruction that is always the same.
-fn is_fixed(operand: &Operand) -> bool {
-    operand.index.is_none() && matches!(operand.base.as_deref(), Some("rip") | None)
+fn is_fixed(operand: &Memory) -> bool {
+    operand.index.is_none() && (operand.by_pc || operand.base.is_none())
 }
 
 /// Whether the operand can be the access of the IR itself: it reads, or writes, as that does. An operand at a fixed
 /// distance is not an access by a computed address.
-fn does_the_same(operand: &Operand, claim: &Claim) -> bool {
+fn does_the_same(operand: &Memory, claim: &Claim) -> bool {
     if is_fixed(operand) && operand.segment.is_none() && !claim.global {
         return false;
     }

@@ -2,10 +2,9 @@
 
 pub(crate) mod arms;
 pub(crate) mod control_flow;
-pub(crate) mod direct_branch;
+pub(crate) mod decoded;
 pub(crate) mod joins;
 pub(crate) mod linkage;
-pub(crate) mod operations;
 pub(crate) mod placement;
 pub(crate) mod segment;
 pub(crate) mod turn_ranks;

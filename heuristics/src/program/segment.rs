@@ -7,9 +7,11 @@
 //! and a model that looks at both chooses the same lanes at each instruction of a segment as at its first. Segments
 //! with equal first pc always have equal pcs.
 
-use crate::program::direct_branch::ways;
+use std::sync::OnceLock;
+
+use crate::program::decoded::{Decoded, operations, ways};
 use crate::program::linkage::{Pieces, Stub};
-use crate::program::operations::operations;
+use machine::Listing;
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::{Block, BlockId, BlockTable, Instruction, Kind, Pc, SpEffect};
 
@@ -83,6 +85,8 @@ pub struct SegmentTable {
     /// The code bytes of segments, one segment after another, and where in them each begins whose bytes are known.
     code: Vec<u8>,
     code_of: Vec<Option<u32>>,
+    /// What the instructions of all segments do, once somebody asked.
+    decoded: OnceLock<Decoded>,
     /// The segments of all blocks, in order, one block after another; and where each block's begin, and the last's end.
     of_blocks: Vec<SegmentId>,
     begins: Vec<u32>,
@@ -212,16 +216,16 @@ impl SegmentTable {
         &self.code[begin..(begin + bytes).min(self.code.len())]
     }
 
+    /// What each of its instructions does, as far as their code bytes are known. Decoded once for all segments.
+    #[must_use]
+    pub fn listing(&self, segment: SegmentId) -> Listing<'_> {
+        self.decoded.get_or_init(|| Decoded::of(self)).listing(segment, self[segment].len())
+    }
+
     /// The segment's instructions, those that compute in memory counted as the several that a GPU has for them.
     #[must_use]
     pub fn operations(&self, segment: SegmentId) -> u32 {
-        let mut code = self.code(segment);
-        let of = |instruction: &Instruction| {
-            let (own, rest) = code.split_at(usize::from(instruction.len).min(code.len()));
-            code = rest;
-            operations(own)
-        };
-        self[segment].instructions.iter().map(of).sum()
+        self.listing(segment).iter().map(|instruction| instruction.map_or(1, operations)).sum()
     }
 
     /// The segment with its call left out: for a call whose callee is not part of the replay. The same pcs, but the

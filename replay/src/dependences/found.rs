@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::code::Operator;
 use super::sites::{Flow, Pair, Site};
 use super::walk::Walker;
 use super::{Dependence, Dependences, Kind};
+use machine::Operator;
 
 /// Updates that take on what each other made, in a circle: those of one accumulator.
 struct Accumulators {

@@ -36,10 +36,8 @@ mod shadow;
 mod sites;
 mod value;
 mod walk;
-mod x87;
 
 use heuristics::SegmentId;
-use iced_x86::InstructionInfoFactory;
 use rustc_hash::FxHashMap;
 use trace_format::Pc;
 
@@ -49,7 +47,7 @@ use self::walk::Walker;
 use crate::view::View;
 use crate::{Batch, Control, Entry, Error, Result};
 
-pub use code::Operator;
+pub use machine::Operator;
 
 /// The kind of a dependence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -119,7 +117,6 @@ impl Dependences {
             ));
         }
         let segments = view.segments();
-        let mut factory = InstructionInfoFactory::new();
         let mut known: FxHashMap<SegmentId, (Vec<Ran>, Vec<u32>)> = FxHashMap::default();
         let mut walker = Walker::new();
         let origins = view.lanes();
@@ -141,7 +138,7 @@ impl Dependences {
                     match code.entry() {
                         Entry::Segment(id) => {
                             let (ran, sites) = known.entry(id).or_insert_with(|| {
-                                let ran = code::of_segment(segments, id, &mut factory);
+                                let ran = code::of_segment(segments, id);
                                 let sites = ran.iter().map(|one| walker.site(one.pc)).collect();
                                 (ran, sites)
                             });

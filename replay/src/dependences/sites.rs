@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use trace_format::Pc;
 
-use super::code::Operator;
+use machine::Operator;
 
 /// What is known about an instruction.
 #[derive(Default)]

@@ -1,6 +1,6 @@
 //! What is known about a value: which lane made it, and how.
 
-use super::code::Operator;
+use machine::Operator;
 
 /// How a value came about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

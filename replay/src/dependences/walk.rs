@@ -1,9 +1,10 @@
 //! Walks through lanes in the order of their numbers, and notes what one makes and another uses.
 
+use machine::{Operand, Operator, Step};
 use rustc_hash::FxHashMap;
 use trace_format::Pc;
 
-use super::code::{Access, CARRY, Does, Operand, Operator, REGISTERS, Ran, X87};
+use super::code::{Access, CARRY, REGISTERS, Ran, X87};
 use super::shadow::{Reader, Shadow};
 use super::sites::{Flows, OwnStack, Pair, Site, Steps, note, weight};
 use super::value::{Held, Made, Value};
@@ -247,10 +248,10 @@ impl Walker {
             left &= left - 1;
             self.used_register(self.held[register], site, None);
         }
-        match ran.does {
-            Does::Copy { from, to } => self.copy(ran, site, (from, to), addresses),
-            Does::Update { .. } => self.update(ran, site, addresses),
-            Does::Other => {
+        match ran.step {
+            Step::Copy { from, to, .. } => self.copy(ran, site, (from, to), addresses),
+            Step::Update { .. } => self.update(ran, site, addresses),
+            Step::Other => {
                 for (access, address) in ran.accesses.iter().zip(addresses).filter(|(access, _)| access.reads) {
                     let value = self.load(*address, *access, site);
                     if !access.is_selected {
@@ -284,14 +285,14 @@ impl Walker {
     fn copy(&mut self, ran: &Ran, site: u32, (from, to): (Operand, Operand), addresses: &[u64]) {
         let own = self.made(site, Made::Somehow);
         match (from, to) {
-            (Operand::Memory(index), Operand::Register(to)) => {
-                let (access, address) = (ran.accesses[usize::from(index)], addresses[usize::from(index)]);
+            (Operand::Memory, Operand::Register(to)) => {
+                let (access, address) = (ran.accesses[0], addresses[0]);
                 let value = self.load(address, access, site);
                 let in_frame = access.in_frame;
                 let is_foreign = self.is_foreign(value);
                 let loaded = Held { value: own, home: address, in_frame, ..Held::default() };
-                self.held[usize::from(to)] = match () {
-                    () if value.saved == to + 1 => Held::of(Value { saved: 0, ..value }),
+                self.held[to.register.index()] = match () {
+                    () if value.saved == to.register.0 + 1 => Held::of(Value { saved: 0, ..value }),
                     () if self.is_before(value) => Held { under: Some(value), ..loaded },
                     () if is_foreign && value.made == Made::Somehow && !in_frame && !access.is_stack => {
                         self.used(value, site, Some(address));
@@ -304,20 +305,22 @@ impl Walker {
                 };
             }
             (Operand::Register(from), Operand::Register(to)) => {
-                let mut held = self.held[usize::from(from)];
+                let mut held = self.held[from.register.index()];
                 if self.is_foreign(held.value) {
                     held.copied_by.get_or_insert(site);
                 }
                 let is_before = self.is_before(held.value);
-                self.held[usize::from(to)] = if is_before && from != to { Held::of(own) } else { held };
+                self.held[to.register.index()] = if is_before && from != to { Held::of(own) } else { held };
             }
-            (Operand::Register(from), Operand::Memory(index)) => {
-                let (access, address) = (ran.accesses[usize::from(index)], addresses[usize::from(index)]);
-                let held = self.held[usize::from(from)];
+            (Operand::Register(from), Operand::Memory) => {
+                let (access, address) = (ran.accesses[0], addresses[0]);
+                let held = self.held[from.register.index()];
                 let value = held.value;
                 let is_own = !self.is_before(value) && !self.is_foreign(value);
                 let stored = match () {
-                    () if (access.in_frame || access.is_stack) && !is_own => Value { saved: from + 1, ..value },
+                    () if (access.in_frame || access.is_stack) && !is_own => {
+                        Value { saved: from.register.0 + 1, ..value }
+                    }
                     // Written back, or put away.
                     () if held.home == address || access.in_frame || access.is_stack => value,
                     () => {
@@ -337,13 +340,13 @@ impl Walker {
     /// The value of an operand, and where it lies.
     fn operand(&mut self, ran: &Ran, operand: Operand, site: u32, addresses: &[u64]) -> (Held, At) {
         match operand {
-            Operand::Register(register) => (self.held[usize::from(register)], None),
-            Operand::Memory(index) => {
-                let (access, address) = (ran.accesses[usize::from(index)], addresses[usize::from(index)]);
+            Operand::Register(register) => (self.held[register.register.index()], None),
+            Operand::Memory => {
+                let (access, address) = (ran.accesses[0], addresses[0]);
                 let value = self.load(address, access, site);
                 (Held { value, home: address, in_frame: access.in_frame, ..Held::default() }, Some(address))
             }
-            Operand::Constant | Operand::Several => (Held::default(), None),
+            Operand::Constant(_) | Operand::Several => (Held::default(), None),
         }
     }
 
@@ -357,7 +360,7 @@ impl Walker {
     }
 
     fn update(&mut self, ran: &Ran, site: u32, addresses: &[u64]) {
-        let Does::Update { operator, acc, by, to, commutes } = ran.does else { return };
+        let Step::Update { operator, acc, by, to, commutes } = ran.step else { return };
         let (mut acc_held, mut acc_at) = self.operand(ran, acc, site, addresses);
         let (mut by_held, mut by_at) = self.operand(ran, by, site, addresses);
         let mut by = by;
@@ -372,9 +375,9 @@ impl Walker {
         }
         let value = acc_held.accumulator();
         let is_same_for_all = match by {
-            Operand::Constant => true,
+            Operand::Constant(_) => true,
             Operand::Register(_) => self.is_before(by_held.value) || is_first(&by_held),
-            Operand::Memory(_) => is_first(&by_held),
+            Operand::Memory => is_first(&by_held),
             Operand::Several => false,
         };
         if !is_same_for_all {
@@ -409,9 +412,9 @@ impl Walker {
             if made == Made::Steps {
                 // What is in a register is not known, only which one it is.
                 let amount = match by {
-                    Operand::Constant => ran.amount.cast_unsigned(),
-                    Operand::Register(register) => weight(u32::MAX - u32::from(register)),
-                    Operand::Memory(_) | Operand::Several => weight(u32::MAX / 2),
+                    Operand::Constant(amount) => amount.cast_unsigned(),
+                    Operand::Register(part) => weight(u32::MAX - u32::from(part.register.0)),
+                    Operand::Memory | Operand::Several => weight(u32::MAX / 2),
                 };
                 known.steps.this_lane = known.steps.this_lane.wrapping_add(amount);
                 if !self.steps.contains(&site) {
@@ -421,8 +424,8 @@ impl Walker {
         }
         let result = self.made(site, made);
         match to {
-            Operand::Memory(index) => {
-                let (access, address) = (ran.accesses[usize::from(index)], addresses[usize::from(index)]);
+            Operand::Memory => {
+                let (access, address) = (ran.accesses[0], addresses[0]);
                 self.store(address, access, result, site);
                 self.write_registers(ran, Held::of(result));
             }

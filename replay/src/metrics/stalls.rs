@@ -21,11 +21,10 @@
 use std::rc::Rc;
 
 use heuristics::{LaneSet, SegmentId};
-use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory, Register};
+use machine::{Instruction, Register};
 use rustc_hash::FxHashMap;
 
 use super::{Ended, Finding, Measure, Measured, Metric, Step};
-use crate::accesses::{reads, writes};
 use crate::entry::{Cell, Entry, Switch, Table, of};
 use crate::{Column, Result};
 
@@ -93,10 +92,10 @@ impl Measured for Stalls {
 /// A set of registers: a bit each.
 type Registers = u64;
 
-/// What is told apart: 16 general registers, 32 vectors, 8 masks, the flags, and the rest as one.
-const NAMES: usize = 58;
-const FLAGS: Registers = 1 << 56;
-const REST: usize = 57;
+/// What is told apart: 16 general registers, 32 vectors, the flags as one, the rest as one, and 8 masks.
+const NAMES: usize = 64;
+const FLAGS: Registers = 1 << 48;
+const REST: Registers = 1 << 49;
 
 /// What an instruction does with registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -106,37 +105,19 @@ struct Uses {
     loads: bool,
 }
 
-fn bit(register: Register) -> Registers {
-    let full = register.full_register();
-    let number = match () {
-        () if full.is_gpr() => full.number(),
-        () if full.is_zmm() => 16 + full.number(),
-        () if full.is_k() => 48 + full.number(),
-        () if full.is_segment_register() || full.is_ip() => return 0,
-        () => REST,
-    };
-    1 << number
+/// Those of the registers that are told apart.
+fn named(all: machine::Registers) -> Registers {
+    let own = (Register::FLAGS.bit() - 1) | 0xff << Register::MASKS.index();
+    // Pointers change with each instruction, or with none.
+    let rest = all >> Register::X87.index() & !(0x7f << (Register::POINTERS.0 - Register::X87.0));
+    let one = |is_in: bool, bit: Registers| if is_in { bit } else { 0 };
+    (all & own) as Registers | one(all & Register::ALL_FLAGS != 0, FLAGS) | one(rest != 0, REST)
 }
 
 impl Uses {
-    fn of(bytes: &[u8], factory: &mut InstructionInfoFactory) -> Uses {
-        let mut uses = Uses::default();
-        if bytes.is_empty() {
-            return uses;
-        }
-        let instruction = Decoder::new(64, bytes, DecoderOptions::NONE).decode();
-        let info = factory.info(&instruction);
-        for register in info.used_registers() {
-            let (reads, writes) = (reads(register.access()), writes(register.access()));
-            let bit = bit(register.register());
-            uses.reads |= if reads { bit } else { 0 };
-            uses.writes |= if writes { bit } else { 0 };
-        }
-        uses.reads |= if instruction.rflags_read() != 0 { FLAGS } else { 0 };
-        uses.writes |= if instruction.rflags_modified() != 0 { FLAGS } else { 0 };
-        uses.loads =
-            !instruction.is_stack_instruction() && info.used_memory().iter().any(|memory| reads(memory.access()));
-        uses
+    fn of(instruction: Instruction) -> Uses {
+        let loads = !instruction.is_of_stack() && instruction.memory().iter().any(|memory| memory.access.reads);
+        Uses { reads: named(instruction.reads()), writes: named(instruction.writes()), loads }
     }
 }
 
@@ -157,7 +138,6 @@ pub struct StallMeter {
     stalls: u64,
     lanes: Vec<File>,
     known: FxHashMap<SegmentId, Rc<[Uses]>>,
-    factory: InstructionInfoFactory,
 }
 
 impl StallMeter {
@@ -165,8 +145,7 @@ impl StallMeter {
     #[must_use]
     pub fn new(latency: u64, lanes: usize) -> StallMeter {
         let lanes = vec![File { pending: 0, ready: [0; NAMES] }; lanes];
-        let (known, factory) = (FxHashMap::default(), InstructionInfoFactory::new());
-        StallMeter { latency, now: 0, stalls: 0, lanes, known, factory }
+        StallMeter { latency, now: 0, stalls: 0, lanes, known: FxHashMap::default() }
     }
 
     fn issue(&mut self, uses: Uses, lanes: LaneSet) {
@@ -200,14 +179,8 @@ impl Metric for StallMeter {
     fn step(&mut self, step: &Step) -> Result<()> {
         let (segment, offset) = step.place();
         let uses = self.known.entry(segment).or_insert_with(|| {
-            let segments = &step.standing.program.segments;
-            let mut code = segments.code(segment);
-            let of = |instruction: &trace_format::Instruction| {
-                let (own, rest) = code.split_at(usize::from(instruction.len).min(code.len()));
-                code = rest;
-                Uses::of(own, &mut self.factory)
-            };
-            segments[segment].instructions.iter().map(of).collect()
+            let listing = step.standing.program.segments.listing(segment);
+            listing.iter().map(|instruction| instruction.map(Uses::of).unwrap_or_default()).collect()
         });
         let uses = Rc::clone(uses);
         for &of_one in &uses[offset as usize..][..step.instructions.len()] {
@@ -224,6 +197,8 @@ impl Metric for StallMeter {
 #[cfg(test)]
 mod tests {
     use heuristics::Lane;
+    use machine::Table;
+    use trace_format::Pc;
 
     use super::*;
 
@@ -234,11 +209,15 @@ mod tests {
     /// `add edx, eax`
     const USE: &[u8] = &[1, 0xC2];
 
+    fn uses(bytes: &[u8]) -> Uses {
+        let table = Table::first(Pc(0x1000), bytes);
+        table.all().get(0).map(Uses::of).unwrap_or_default()
+    }
+
     fn stalls(latency: u64, fetches: &[(&[u8], &[u8])]) -> u64 {
         let mut meter = StallMeter::new(latency, 8);
         for (bytes, lanes) in fetches {
-            let uses = Uses::of(bytes, &mut meter.factory);
-            meter.issue(uses, lanes.iter().map(|&lane| Lane(lane)).collect());
+            meter.issue(uses(bytes), lanes.iter().map(|&lane| Lane(lane)).collect());
         }
         meter.stalls
     }
@@ -270,17 +249,15 @@ mod tests {
 
     #[test]
     fn what_an_instruction_uses() {
-        let mut factory = InstructionInfoFactory::new();
-        let mut of = |bytes: &[u8]| Uses::of(bytes, &mut factory);
-        assert_eq!(of(LOAD), Uses { reads: 1 << 7, writes: 1, loads: true });
-        assert_eq!(of(USE), Uses { reads: 1 | 1 << 2, writes: 1 << 2 | FLAGS, loads: false });
+        assert_eq!(uses(LOAD), Uses { reads: 1 << 7, writes: 1, loads: true });
+        assert_eq!(uses(USE), Uses { reads: 1 | 1 << 2, writes: 1 << 2 | FLAGS, loads: false });
         // cmp [rdi], eax: the flags are what it loads; jne reads them. mov [rdi], eax loads nothing.
-        assert_eq!(of(&[0x39, 7]), Uses { reads: 1 | 1 << 7, writes: FLAGS, loads: true });
-        assert_eq!(of(&[0x75, 2]), Uses { reads: FLAGS, writes: 0, loads: false });
-        assert!(!of(&[0x89, 7]).loads);
+        assert_eq!(uses(&[0x39, 7]), Uses { reads: 1 | 1 << 7, writes: FLAGS, loads: true });
+        assert_eq!(uses(&[0x75, 2]), Uses { reads: FLAGS, writes: 0, loads: false });
+        assert!(!uses(&[0x89, 7]).loads);
         // pop rbx and ret; movss xmm1, [rdi]; lea eax, [rdi+1].
-        assert!(!of(&[0x5B]).loads && !of(&[0xC3]).loads && !of(&[0x8D, 0x47, 1]).loads);
-        assert_eq!(of(&[0xF3, 0x0F, 0x10, 0x0F]), Uses { reads: 1 << 7, writes: 1 << 17, loads: true });
-        assert_eq!(of(&[]), Uses::default());
+        assert!(!uses(&[0x5B]).loads && !uses(&[0xC3]).loads && !uses(&[0x8D, 0x47, 1]).loads);
+        assert_eq!(uses(&[0xF3, 0x0F, 0x10, 0x0F]), Uses { reads: 1 << 7, writes: 1 << 17, loads: true });
+        assert_eq!(uses(&[]), Uses::default());
     }
 }

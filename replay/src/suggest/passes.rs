@@ -16,10 +16,9 @@ use std::collections::BTreeMap;
 
 use flowgraph::{Dominators, Graph, NodeId, reached};
 use heuristics::{PlaceId, Prediction, Spec, calls_of};
-use iced_x86::{Code, Decoder, DecoderOptions, FlowControl};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
-use trace_format::Pc;
+use trace_format::{Kind, Pc};
 
 use super::Search;
 use crate::metrics::{ActiveLanes, Causes};
@@ -243,7 +242,7 @@ fn melds(prepared: &Prepared, before: &Outcome, is_wanted: impl Fn(Pc) -> bool) 
     let (kinds, fetched) = (kinds(prepared), fetched(before));
     let times = |node: NodeId| fetched.get(&flow.start(PlaceId(node.0))).copied().unwrap_or(0);
     // Of a side, by kind of instruction: how often it is fetched, each time that lanes go there.
-    let of_side = |side: &[NodeId], times: u64| -> BTreeMap<Code, f64> {
+    let of_side = |side: &[NodeId], times: u64| -> BTreeMap<u16, f64> {
         let mut all = BTreeMap::new();
         for (pc, kind) in side.iter().flat_map(|node| kinds.get(&PlaceId(node.0)).into_iter().flatten()) {
             *all.entry(*kind).or_default() += fetched.get(pc).copied().unwrap_or(0) as f64 / times as f64;
@@ -294,22 +293,14 @@ fn sides(graph: &Graph, branch: NodeId, meet: Option<PlaceId>) -> Option<[Vec<No
 }
 
 /// The instructions of each place by kind, without jumps and branches.
-fn kinds(prepared: &Prepared) -> FxHashMap<PlaceId, BTreeMap<Pc, Code>> {
+fn kinds(prepared: &Prepared) -> FxHashMap<PlaceId, BTreeMap<Pc, u16>> {
     let segments = &prepared.program().segments;
-    let mut all: FxHashMap<PlaceId, BTreeMap<Pc, Code>> = FxHashMap::default();
+    let mut all: FxHashMap<PlaceId, BTreeMap<Pc, u16>> = FxHashMap::default();
     for (id, segment) in segments.iter() {
+        let known = segments.listing(id).iter().flatten();
+        let others = known.filter(|instruction| !matches!(instruction.kind(), Kind::Jump | Kind::Branch));
         let of_place = all.entry(segment.place).or_default();
-        let mut code = segments.code(id);
-        for instruction in &segment.instructions {
-            let (own, rest) = code.split_at(usize::from(instruction.len).min(code.len()));
-            code = rest;
-            let decoded = Decoder::new(64, own, DecoderOptions::NONE).decode();
-            let is_jump =
-                matches!(decoded.flow_control(), FlowControl::UnconditionalBranch | FlowControl::ConditionalBranch);
-            if !own.is_empty() && !is_jump {
-                of_place.insert(instruction.pc, decoded.code());
-            }
-        }
+        of_place.extend(others.map(|instruction| (instruction.pc(), instruction.form())));
     }
     all
 }

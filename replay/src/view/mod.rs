@@ -107,7 +107,7 @@ impl View {
                 Lanes::Threads | Lanes::Calls => TaskOrder::default(),
             },
             waiting: Waiting::default(),
-            writes: Writes::new(trace, segments),
+            writes: Writes::new(segments),
             is_text,
             tells_extents: options.lanes != Lanes::Threads,
             has_memory: trace.meta().memory,

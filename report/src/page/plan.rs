@@ -1,8 +1,8 @@
 //! The replays that a page needs.
 
 use attribution::{Source, locks};
-use decoding::Syntax;
 use heuristics::Spec;
+use machine::Syntax;
 use rayon::prelude::*;
 use replay::metrics::Measure;
 use replay::suggest::{Search, Suggestions, suggest};

@@ -13,7 +13,10 @@ use crate::file::chunk::ChunkDecoder;
 use crate::file::contents::{self, Place};
 use crate::file::source::Source;
 use crate::layout::{ChunkKind, HEADER_LEN, MAGIC, Version};
-use crate::{Action, BlockTable, Error, Finish, Meta, Module, Pc, Result, Symbol, ThreadId, ThreadStream, read_text};
+use crate::{
+    Action, Architecture, BlockTable, Error, Finish, Meta, Module, Pc, Result, Symbol, ThreadId, ThreadStream,
+    read_text,
+};
 
 /// A trace. It can be shared between threads, and copies of it are cheap.
 ///
@@ -222,6 +225,10 @@ impl Inner {
                 Some(ChunkKind::Stream) => self.add_stream(place)?,
                 Some(ChunkKind::Meta) => {
                     self.meta = self.json(&mut decoder, place)?;
+                    if let Architecture::Other(found) = &self.meta.architecture {
+                        let (path, found) = (self.source.path().to_owned(), found.clone());
+                        return Err(Error::Architecture { path, found });
+                    }
                     has_meta = true;
                 }
                 Some(ChunkKind::Finish) => self.finish = Some(self.json(&mut decoder, place)?),

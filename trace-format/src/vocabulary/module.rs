@@ -101,6 +101,27 @@ pub struct Symbol {
     pub name: String,
 }
 
+/// Whose instructions the code of a trace is. Other architectures can be named, so that an error says which it is.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Architecture {
+    /// What Intel's and AMD's processors run in 64-bit mode.
+    #[default]
+    #[serde(rename = "x86-64")]
+    X86_64,
+    /// One that this program cannot read.
+    #[serde(untagged)]
+    Other(String),
+}
+
+impl std::fmt::Display for Architecture {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Architecture::X86_64 => "x86-64",
+            Architecture::Other(name) => name,
+        })
+    }
+}
+
 /// What is known about a run before it starts.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Meta {
@@ -114,6 +135,9 @@ pub struct Meta {
     pub started: u64,
     /// The processor's name.
     pub cpu: String,
+    /// Whose instructions it runs. Traces that do not say it are of x86-64.
+    #[serde(default)]
+    pub architecture: Architecture,
     /// Whether memory addresses were recorded.
     pub memory: bool,
     /// Which part of the run was to be recorded, in words; none for all of it.

@@ -6,7 +6,7 @@ use std::path::Path;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use trace_format::layout::{ChunkKind, STREAM_HEAD_LEN};
-use trace_format::{Error, Event, SyncFunction, ThreadId, Trace};
+use trace_format::{Architecture, Error, Event, SyncFunction, ThreadId, Trace};
 
 use crate::made_chunks::{ESC, START, TABLE, chunk, columns, global, made, stream};
 use crate::random_trace::{OwnItem, items};
@@ -39,6 +39,28 @@ fn files_that_cannot_be_opened_or_read_are_named() {
     assert!(folder.starts_with("/: cannot read: Is a directory"), "{folder}");
     let endless = Trace::open(Path::new("/dev/zero")).unwrap_err().to_string();
     assert!(endless.starts_with("/dev/zero: not a trace: "), "{endless}");
+}
+
+/// A trace whose meta chunk says this of the architecture.
+fn of_architecture(architecture: &str) -> Vec<u8> {
+    let meta = format!(
+        "{{\"tool\":\"\",\"engine\":\"\",\"command\":[],\"started\":0,\"cpu\":\"\",\"memory\":false{architecture}}}"
+    );
+    made(&[chunk(global(ChunkKind::Meta), meta.as_bytes())])
+}
+
+#[test]
+fn another_architecture_is_told_with_the_way_out() {
+    let error = open(&of_architecture(",\"architecture\":\"riscv64\"")).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "cut.bin: the trace is of a program for riscv64, and this program knows the instructions of x86-64 alone: read \
+         it with a lockstep that was made for riscv64, or record the program on x86-64"
+    );
+    for said in ["", ",\"architecture\":\"x86-64\""] {
+        let trace = open(&of_architecture(said)).unwrap();
+        assert_eq!(trace.meta().architecture, Architecture::X86_64, "{said}");
+    }
 }
 
 #[test]

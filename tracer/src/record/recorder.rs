@@ -11,7 +11,8 @@ use std::time::SystemTime;
 
 use rustc_hash::FxHashSet;
 use trace_format::{
-    Block, BlockId, Event, Execution, Finish, Meta, ModuleId, Pc, Seq, SyncFunction, ThreadExit, ThreadId, TraceWriter,
+    Architecture, Block, BlockId, Event, Execution, Finish, Meta, ModuleId, Pc, Seq, SyncFunction, ThreadExit,
+    ThreadId, TraceWriter,
 };
 
 use crate::engine::{Progress, TraceOptions};
@@ -57,6 +58,7 @@ impl Recorder {
             command: options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
             started: SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_secs()),
             cpu: processor(),
+            architecture: Architecture::X86_64,
             memory: options.memory,
             window: options.window.words(),
         };

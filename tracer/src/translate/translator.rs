@@ -13,10 +13,10 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory};
+use machine::x86_64;
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::SpEffect;
 
-use crate::decode::InstructionDecoder;
 use crate::kernel::ptrace::{self, Address, Tid};
 use crate::translate::addresses::{CachePc, ProgramPc};
 use crate::translate::code::builder::Builder;
@@ -127,7 +127,6 @@ impl Kept {
 
 /// What translating takes, and gives back.
 struct Tools {
-    decoder: InstructionDecoder,
     factory: InstructionInfoFactory,
     /// Room for the next translation.
     room: Translation,
@@ -135,8 +134,7 @@ struct Tools {
 
 impl Default for Tools {
     fn default() -> Tools {
-        let (decoder, factory) = (InstructionDecoder::new(false), InstructionInfoFactory::new());
-        Tools { decoder, factory, room: Translation::default() }
+        Tools { factory: InstructionInfoFactory::new(), room: Translation::default() }
     }
 }
 
@@ -266,7 +264,7 @@ impl Translator {
         if instruction.is_invalid() {
             return None;
         }
-        let mut described = self.tools.decoder.describe(&instruction);
+        let mut described = x86_64::recorded(&instruction, &mut self.tools.factory);
         let mut values = Values::new(self.memory);
         if self.memory {
             described.memory = values.reads(self.tools.factory.info(&instruction).used_memory());
@@ -367,8 +365,8 @@ impl Translator {
             route: route.as_deref(),
             memory: self.memory,
         };
-        let Tools { decoder, factory, room: empty } = &mut self.tools;
-        let mut built = Builder::build(plan, &mut self.code, decoder, factory, std::mem::take(empty));
+        let Tools { factory, room: empty } = &mut self.tools;
+        let mut built = Builder::build(plan, &mut self.code, factory, std::mem::take(empty));
         if !self.code.protected.is_empty() {
             self.space.tables.be_careful();
         }

@@ -9,7 +9,7 @@
 //! Where threads take pieces of work whenever they are free (a dynamic or guided schedule of OpenMP, a pool of threads,
 //! a common queue or counter), it is chance which lane got how much: another recording has other lanes.
 
-use iced_x86::{Decoder, DecoderOptions, Mnemonic};
+use machine::Operation;
 use replay::Outcome;
 use replay::view::View;
 use trace_format::{ModuleRole, Trace};
@@ -89,20 +89,9 @@ fn deals_chunks(name: &str) -> bool {
 /// Whether the program's own code in the lanes adds to a counter that all threads share.
 fn counts_up(view: &View) -> bool {
     let segments = view.segments();
-    segments.iter().any(|(id, segment)| {
-        let is_own = view.module_role(segment.start()) == Some(ModuleRole::Main);
-        let mut code = segments.code(id);
-        is_own
-            && segment.instructions.iter().any(|instruction| {
-                let (own, rest) = code.split_at(usize::from(instruction.len).min(code.len()));
-                code = rest;
-                if own.first() != Some(&0xf0) {
-                    return false;
-                }
-                let decoded = Decoder::new(64, own, DecoderOptions::NONE).decode();
-                decoded.mnemonic() == Mnemonic::Xadd
-            })
-    })
+    let own = segments.iter().filter(|(_, one)| view.module_role(one.start()) == Some(ModuleRole::Main));
+    let mut all = own.flat_map(|(id, _)| segments.listing(id).iter().flatten());
+    all.any(|instruction| instruction.is_atomic() && instruction.operation() == Operation::ExchangeAdd)
 }
 
 /// How evenly work is spread.

@@ -18,7 +18,6 @@ use std::sync::Arc;
 
 use flowgraph::LoopId;
 use heuristics::{SegmentId, SegmentTable};
-use iced_x86::{Decoder, DecoderOptions};
 use rayon::prelude::*;
 use trace_format::{Pc, Seq, Trace};
 
@@ -185,10 +184,7 @@ enum TeamCall {
 
 /// The runtime's function that a segment calls, if it is one.
 fn team_call(trace: &Trace, segments: &SegmentTable, segment: SegmentId) -> Option<TeamCall> {
-    let last = segments[segment].last();
-    let code = segments.code(segment);
-    let own = &code[code.len().checked_sub(usize::from(last.len))?..];
-    let target = Pc(Decoder::with_ip(64, own, last.pc.0, DecoderOptions::NONE).decode().near_branch_target());
+    let target = segments.listing(segment).last()?.target()?;
     let name = &trace.symbol_of(target).filter(|symbol| symbol.pc == target)?.name;
     let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
     match () {

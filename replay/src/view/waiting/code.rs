@@ -9,7 +9,7 @@ use std::sync::{OnceLock, PoisonError, RwLock};
 
 use flowgraph::{Builder, Components, NodeId};
 use heuristics::{SegmentId, SegmentTable};
-use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpKind, Register};
+use machine::{Instruction, Operation, Register};
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::{BlockId, Kind, ModuleRole, Pc, Trace};
 
@@ -76,7 +76,6 @@ pub(in crate::view) struct Code<'a> {
 impl<'a> Code<'a> {
     /// Of a whole trace; `named` are addresses in loops that wait because the user says so.
     pub fn new(trace: &'a Trace, table: &'a SegmentTable, named: &[Pc]) -> Code<'a> {
-        let mut factory = InstructionInfoFactory::new();
         let mut can_wait = vec![false; table.len()];
         // What the loader does before a program begins, and when it binds a function, is no wait.
         let loader: Vec<Range<Pc>> = loader(trace);
@@ -84,23 +83,18 @@ impl<'a> Code<'a> {
         let mut written = FxHashSet::default();
         let mut starts: FxHashMap<Pc, Vec<SegmentId>> = FxHashMap::default();
         table.iter().for_each(|(id, segment)| starts.entry(segment.start()).or_default().push(id));
-        for (id, block) in trace.blocks().iter() {
-            let mut index = 0;
-            for segment in table.of_block(id) {
-                let length = table[*segment].len();
-                if table[*segment].origin == (id, index as u32)
-                    && let Some(all) = registers::decode(block, index, length)
-                {
-                    signs.extend(all.iter().filter_map(sign));
-                    written.extend(all.iter().filter_map(|i| registers::written_place(i, &mut factory)));
-                    let last = all.last().filter(|i| {
-                        matches!(table[*segment].last().kind, Kind::Jump | Kind::Call) && i.near_branch_target() != 0
-                    });
-                    targets.extend(last.map(|i| (*segment, Pc(i.near_branch_target()))));
-                    can_wait[segment.0 as usize] =
-                        !is_in(&loader, table[*segment].start()) && registers::may_wait(&all, &mut factory);
-                }
-                index += length;
+        // Other forms of a segment, as a call that is left out, have its code.
+        let mut seen = vec![false; table.len()];
+        for segment in trace.blocks().iter().flat_map(|(id, _)| table.of_block(id)) {
+            let is_seen = std::mem::replace(&mut seen[segment.0 as usize], true);
+            let all: Option<Vec<Instruction>> = if is_seen { None } else { table.listing(*segment).iter().collect() };
+            if let Some(all) = all {
+                signs.extend(all.iter().filter_map(|instruction| sign(*instruction)));
+                written.extend(all.iter().filter_map(|instruction| registers::written_place(*instruction)));
+                let leads = matches!(table[*segment].last().kind, Kind::Jump | Kind::Call);
+                let target = all.last().filter(|_| leads).and_then(|last| last.target());
+                targets.extend(target.map(|target| (*segment, target)));
+                can_wait[segment.0 as usize] = !is_in(&loader, table[*segment].start()) && registers::may_wait(&all);
             }
         }
         signs.sort_unstable();
@@ -166,11 +160,11 @@ impl<'a> Code<'a> {
     }
 
     /// What the code of a turn says about it; judged once for all threads.
-    pub(super) fn judged(&self, segments: &Turn, factory: &mut InstructionInfoFactory) -> Option<Judged> {
+    pub(super) fn judged(&self, segments: &Turn) -> Option<Judged> {
         if let Some(known) = self.verdicts.read().unwrap_or_else(PoisonError::into_inner).get(segments) {
             return known.clone();
         }
-        let judged = judged::judge(segments, self, factory);
+        let judged = judged::judge(segments, self);
         self.judgements.fetch_add(1, Ordering::Relaxed);
         self.verdicts.write().unwrap_or_else(PoisonError::into_inner).insert(segments.clone(), judged.clone());
         judged
@@ -178,10 +172,10 @@ impl<'a> Code<'a> {
 
     /// The registers and slots that a segment touches.
     #[inline]
-    pub(super) fn touches(&self, segment: SegmentId, factory: &mut InstructionInfoFactory) -> &Touched {
+    pub(super) fn touches(&self, segment: SegmentId) -> &Touched {
         self.touched[segment.0 as usize].get_or_init(|| {
             let all = self.decode(segment).filter(|_| !self.is_loaders(self.table[segment].start()));
-            all.map_or((0, Vec::new()), |all| registers::touches(&all, factory))
+            all.map_or((0, Vec::new()), |all| registers::touches(&all))
         })
     }
 
@@ -224,10 +218,8 @@ impl<'a> Code<'a> {
     }
 
     /// The instructions of a segment, decoded; none where their bytes are not known.
-    pub fn decode(&self, segment: SegmentId) -> Option<Vec<Instruction>> {
-        let segment = &self.table[segment];
-        let (block, first) = segment.origin;
-        registers::decode(&self.trace.blocks()[block], first as usize, segment.len())
+    pub fn decode(&self, segment: SegmentId) -> Option<Vec<Instruction<'a>>> {
+        self.table.listing(segment).iter().collect()
     }
 
     /// Whether the frame pointer is one in the code at this address, as far as instructions before it tell.
@@ -314,31 +306,27 @@ fn is_in(ranges: &[Range<Pc>], pc: Pc) -> bool {
     ranges.iter().any(|range| range.contains(&pc))
 }
 
-fn sign(instruction: &Instruction) -> Option<(Pc, Sign)> {
-    let at = Pc(instruction.ip());
-    let to = instruction.op0_register();
-    match instruction.mnemonic() {
-        Mnemonic::Mov | Mnemonic::Lea if to == Register::RBP => {
-            let from_sp = instruction.op1_kind() == OpKind::Register && instruction.op1_register() == Register::RSP
-                || instruction.mnemonic() == Mnemonic::Lea && instruction.memory_base() == Register::RSP;
+fn sign(instruction: Instruction) -> Option<(Pc, Sign)> {
+    use Operation::{Address, Compare, Leave, Move, Pop, Push, Test};
+    let at = instruction.pc();
+    let [to, from] = [instruction.register(0), instruction.register(1)];
+    let is_sp = from.is_some_and(|from| from.is_whole(Register::SP));
+    let (operation, address) = (instruction.operation(), instruction.address());
+    let base = address.and_then(|address| address.base).filter(|base| base.size == 8).map(|base| base.register);
+    let taken = |is_by_frame: bool| {
+        let displacement = address.map_or(0, |address| address.displacement);
+        Some((at, if is_by_frame { Sign::Taken(displacement) } else { Sign::TakenFromStack(displacement) }))
+    };
+    match operation {
+        Move | Address if to.is_some_and(|to| to.is_whole(Register::BP)) => {
+            let from_sp = is_sp || operation == Address && base == Some(Register::SP);
             Some((at, if from_sp { Sign::Frame } else { Sign::Other }))
         }
-        Mnemonic::Lea if instruction.memory_base() == Register::RBP && to != Register::RBP => {
-            Some((at, Sign::Taken(instruction.memory_displacement64().cast_signed())))
-        }
-        Mnemonic::Mov if instruction.op1_kind() == OpKind::Register && instruction.op1_register() == Register::RSP => {
-            Some((at, Sign::TakenFromStack(0)))
-        }
-        Mnemonic::Lea if instruction.memory_base() == Register::RSP && to != Register::RSP => {
-            Some((at, Sign::TakenFromStack(instruction.memory_displacement64().cast_signed())))
-        }
-        Mnemonic::Pop | Mnemonic::Push | Mnemonic::Leave | Mnemonic::Cmp | Mnemonic::Test => None,
-        _ if instruction.op_count() > 0
-            && instruction.op0_kind() == OpKind::Register
-            && to.full_register() == Register::RBP =>
-        {
-            Some((at, Sign::Other))
-        }
+        Address if base == Some(Register::BP) => taken(true),
+        Move if is_sp => taken(false),
+        Address if base == Some(Register::SP) && !to.is_some_and(|to| to.is_whole(Register::SP)) => taken(false),
+        Pop | Push | Leave | Compare | Test => None,
+        _ if to.is_some_and(|to| to.register == Register::BP) => Some((at, Sign::Other)),
         _ => None,
     }
 }
@@ -409,23 +397,21 @@ fn keep_cycles(trace: &Trace, table: &SegmentTable, targets: &FxHashMap<SegmentI
 /// Which segments write elsewhere than to the stack, worked out when it is asked.
 #[derive(Debug)]
 pub(in crate::view) struct Writes {
-    trace: Trace,
     /// By segment: 0 not looked at yet, 1 it does not, as far as is known, 2 it does.
     known: Vec<AtomicU8>,
 }
 
 impl Writes {
-    pub fn new(trace: &Trace, segments: usize) -> Writes {
-        Writes { trace: trace.clone(), known: (0..segments).map(|_| AtomicU8::new(0)).collect() }
+    pub fn new(segments: usize) -> Writes {
+        Writes { known: (0..segments).map(|_| AtomicU8::new(0)).collect() }
     }
 
     /// Whether this segment does.
     pub fn is_set(&self, segment: SegmentId, table: &SegmentTable) -> bool {
         let known = &self.known[segment.0 as usize];
         if known.load(Ordering::Relaxed) == 0 {
-            let (block, first) = table[segment].origin;
-            let all = registers::decode(&self.trace.blocks()[block], first as usize, table[segment].len());
-            let writes = all.is_some_and(|all| !registers::may_wait(&all, &mut InstructionInfoFactory::new()));
+            let all: Option<Vec<Instruction>> = table.listing(segment).iter().collect();
+            let writes = all.is_some_and(|all| !registers::may_wait(&all));
             known.store(if writes { 2 } else { 1 }, Ordering::Relaxed);
         }
         known.load(Ordering::Relaxed) == 2

@@ -2,7 +2,6 @@
 //! read later.
 
 use heuristics::SegmentId;
-use iced_x86::InstructionInfoFactory;
 use rustc_hash::FxHashMap;
 use trace_format::{BlockId, SpEffect};
 
@@ -30,7 +29,6 @@ const BLOCKS_AT: u32 = 8;
 /// Follows one thread.
 pub(in crate::view) struct Follower<'a> {
     code: &'a Code<'a>,
-    factory: InstructionInfoFactory,
     /// The segments since one that does something, the latest last; turns that were made are taken out.
     run: Vec<SegmentId>,
     /// Blocks whose segments, from these on, come behind those of the run: none of them came back.
@@ -68,7 +66,6 @@ impl<'a> Follower<'a> {
     pub fn new(code: &'a Code<'a>) -> Follower<'a> {
         Follower {
             code,
-            factory: InstructionInfoFactory::new(),
             run: Vec::new(),
             behind: Vec::new(),
             latest: None,
@@ -367,7 +364,7 @@ impl<'a> Follower<'a> {
             // One that is work is met once for each of its segments: it is judged once all the same.
             let known = self.by_segments.get(&segments).copied();
             let turn = known.unwrap_or_else(|| {
-                let judged = self.code.judged(&segments, &mut self.factory).map(|judged| {
+                let judged = self.code.judged(&segments).map(|judged| {
                     self.judged.push(judged);
                     self.judged.len() - 1
                 });
@@ -427,7 +424,7 @@ impl<'a> Follower<'a> {
         if self.watching & EVERYTHING != 0 && is_lost {
             self.lose_stack();
         }
-        let (every, touches) = code.touches(segment, &mut self.factory);
+        let (every, touches) = code.touches(segment);
         if (*every | EVERYTHING) & self.watching == 0 {
             return;
         }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use iced_x86::InstructionInfoFactory;
 use rustc_hash::FxHashMap;
 use trace_format::BlockId;
 
@@ -51,7 +50,7 @@ pub(super) struct Judged {
 }
 
 /// What the code of a turn says about it, before any thread makes it; none where it is work.
-pub(super) fn judge(segments: &Turn, code: &Code, factory: &mut InstructionInfoFactory) -> Option<Judged> {
+pub(super) fn judge(segments: &Turn, code: &Code) -> Option<Judged> {
     let decoded: Option<Vec<_>> = segments.iter().map(|segment| code.decode(*segment)).collect();
     let decoded = decoded?;
     let is_named = segments.iter().any(|segment| code.is_named(*segment));
@@ -59,7 +58,7 @@ pub(super) fn judge(segments: &Turn, code: &Code, factory: &mut InstructionInfoF
     let mut judged = heads(segments, code.table).take(MOST_HEADS).find_map(|head| {
         let mut turn = decoded.clone();
         turn.rotate_left(head);
-        let mut deeds = turn::deeds(&turn, code, factory)?;
+        let mut deeds = turn::deeds(&turn, code)?;
         deeds.behind.rotate_right(head);
         Some((Some(deeds), head))
     });
@@ -74,7 +73,7 @@ pub(super) fn judge(segments: &Turn, code: &Code, factory: &mut InstructionInfoF
             let next = table[segments[(place + 1) % segments.len()]].start();
             let other = table[segments[place]].ways.and_then(|ways| ways.into_iter().find(|way| *way != next));
             // A branch whose other way stays in the loop ends no wait.
-            if other.is_some_and(|other| living::is_read_from(other, place, deeds, code, factory)) {
+            if other.is_some_and(|other| living::is_read_from(other, place, deeds, code)) {
                 continue;
             }
             // Threads that look at memory of their own go different ways there, and no other thread need write it.

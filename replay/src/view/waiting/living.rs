@@ -4,7 +4,6 @@
 //! counts. Such a branch ends no wait. So the code behind the other way is searched for a read of what is carried.
 
 use heuristics::SegmentId;
-use iced_x86::InstructionInfoFactory;
 use rustc_hash::FxHashMap;
 use trace_format::{Kind, Pc, SpEffect};
 
@@ -22,7 +21,7 @@ struct Place {
     at: Pc,
     watched: Watched,
     /// Where the calls return to that are open, the latest last.
-    calls: Vec<u64>,
+    calls: Vec<Pc>,
 }
 
 /// Whether code that can be reached from this address, to which the turn's branch of this number can lead, reads what
@@ -30,13 +29,7 @@ struct Place {
 ///
 /// What is not known counts as not read: code that no thread ran, behind an indirect jump, in functions that it calls,
 /// and behind a return from the function in which the turn is.
-pub(super) fn is_read_from(
-    to: Pc,
-    branch: usize,
-    deeds: &Deeds,
-    code: &Code,
-    factory: &mut InstructionInfoFactory,
-) -> bool {
+pub(super) fn is_read_from(to: Pc, branch: usize, deeds: &Deeds, code: &Code) -> bool {
     let mut open = vec![Place { at: to, watched: deeds.watched(0, branch), calls: deeds.behind[branch].calls.clone() }];
     let mut seen: FxHashMap<(SegmentId, usize), Registers> = FxHashMap::default();
     while let Some(place) = open.pop() {
@@ -51,7 +44,7 @@ pub(super) fn is_read_from(
             }
             let Place { mut watched, mut calls, .. } = place.clone();
             let segment = &code.table[*id];
-            let (_, touches) = code.touches(*id, factory);
+            let (_, touches) = code.touches(*id);
             if touches.iter().any(|touch| follow(&mut watched, *touch, &deeds.slots, false)) {
                 return true;
             }
@@ -72,7 +65,7 @@ pub(super) fn is_read_from(
                 continue;
             }
             let next = match last.kind {
-                Kind::Return => calls.pop().map(Pc),
+                Kind::Return => calls.pop(),
                 Kind::Jump => code.targets.get(id).copied(),
                 Kind::IndirectJump => None,
                 _ if segment.ways.is_some() => None,

@@ -4,12 +4,12 @@
 //! searched backwards along branches, jumps and calls that ran or stand in it; an indirect jump counts where the
 //! recording shows where it led.
 
-use iced_x86::{InstructionInfoFactory, Mnemonic, OpAccess, Register};
+use machine::{Operand, Operation, Register, Step, low_bytes};
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::{Kind, Pc};
 
 use super::code::Code;
-use super::registers::{is_preserved, low_bytes, zeroes};
+use super::registers::is_preserved;
 use heuristics::SegmentId;
 
 /// Addresses that are searched at most.
@@ -63,7 +63,6 @@ impl Leading {
 
 /// The constant in a general register at an address; none where it is another on some way there, or not known.
 pub(super) fn constant_at(at: Pc, register: usize, code: &Code, leading: &Leading) -> Option<u64> {
-    let mut factory = InstructionInfoFactory::new();
     let (mut seen, mut open) = (FxHashSet::from_iter([at]), vec![at]);
     let mut constant = None;
     while let Some(at) = open.pop() {
@@ -74,7 +73,7 @@ pub(super) fn constant_at(at: Pc, register: usize, code: &Code, leading: &Leadin
             if *over_call && !is_preserved(register) {
                 return None;
             }
-            match left_by(*segment, register, code, &mut factory) {
+            match left_by(*segment, register, code) {
                 Left::Constant(value) if constant.is_none_or(|constant| constant == value) => constant = Some(value),
                 Left::Constant(_) | Left::Unknown => return None,
                 Left::Untouched => {
@@ -89,23 +88,22 @@ pub(super) fn constant_at(at: Pc, register: usize, code: &Code, leading: &Leadin
     constant
 }
 
-fn left_by(segment: SegmentId, register: usize, code: &Code, factory: &mut InstructionInfoFactory) -> Left {
+fn left_by(segment: SegmentId, register: usize, code: &Code) -> Left {
     let Some(all) = code.decode(segment) else { return Left::Unknown };
-    let is_it = |other: Register| other.full_register().is_gpr64() && other.full_register().number() == register;
+    let register = Register(register as u8);
     for instruction in all.iter().rev() {
-        let used = factory.info(instruction).used_registers();
-        if instruction.mnemonic() == Mnemonic::Syscall && register == Register::RAX.number() {
+        if instruction.operation() == Operation::Syscall && register == Register::AX {
             return Left::Unknown;
         }
-        let is_read = |access| matches!(access, OpAccess::Read | OpAccess::CondRead | OpAccess::NoMemAccess);
-        if !used.iter().any(|used| is_it(used.register()) && !is_read(used.access())) {
+        if instruction.writes() & register.bit() == 0 {
             continue;
         }
-        let size = instruction.op0_register().size();
-        return match instruction.try_immediate(1) {
-            _ if size < 4 => Left::Unknown,
-            Ok(value) if instruction.mnemonic() == Mnemonic::Mov => Left::Constant(value & low_bytes(size)),
-            _ if zeroes(instruction) => Left::Constant(0),
+        return match instruction.step() {
+            Step::Copy { from: Operand::Constant(value), to: Operand::Register(to), .. }
+                if to.register == register && to.size >= 4 && instruction.operation() != Operation::Address =>
+            {
+                Left::Constant(value.cast_unsigned() & low_bytes(to.size.into()))
+            }
             _ => Left::Unknown,
         };
     }
@@ -159,7 +157,7 @@ mod tests {
         let table = SegmentTable::new(trace.blocks(), &[]);
         let code = Code::new(&trace, &table, &[]);
         let turn = table.of_block(tries).into();
-        code.judged(&turn, &mut InstructionInfoFactory::new()).is_some()
+        code.judged(&turn).is_some()
     }
 
     #[test]

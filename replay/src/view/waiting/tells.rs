@@ -4,9 +4,8 @@
 //! result shows that. Compilers say it in many ways: the flags of `cmpxchg`, the value that `xchg` found, one bit of a
 //! byte that lay in a slot of the frame meanwhile.
 
-use iced_x86::{ConditionCode, Instruction, Mnemonic, OpKind};
+use machine::{Condition, Instruction, Operand, Operation, Register, low_bytes};
 
-use super::registers::{CARRY, ZERO, low_bytes};
 use super::turn::{Known, Value, Walk};
 
 /// Locked operations of a turn, at most.
@@ -34,7 +33,7 @@ enum By {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Tried {
     pub(super) operation: u32,
-    pub(super) flag: usize,
+    pub(super) flag: Register,
     /// What it is where memory was changed.
     pub(super) when_changed: bool,
 }
@@ -97,40 +96,37 @@ impl Told {
 }
 
 /// Whether this condition holds where this flag is set; none where it hangs on others.
-pub(super) fn says(condition: ConditionCode, flag: usize) -> Option<bool> {
+pub(super) fn says(condition: Condition, flag: Register) -> Option<bool> {
     match (condition, flag) {
-        (ConditionCode::e, ZERO) | (ConditionCode::b, CARRY) => Some(true),
-        (ConditionCode::ne, ZERO) | (ConditionCode::ae, CARRY) => Some(false),
+        (Condition::Equal, Register::ZERO) | (Condition::Below, Register::CARRY) => Some(true),
+        (Condition::NotEqual, Register::ZERO) | (Condition::NotBelow, Register::CARRY) => Some(false),
         _ => None,
     }
 }
 
 /// How many bits an operand has.
-fn bits(instruction: &Instruction, operand: u32) -> u32 {
-    8 * match instruction.op_kind(operand) {
-        OpKind::Register => instruction.op_register(operand).size() as u32,
-        _ => instruction.memory_size().size() as u32,
-    }
+fn bits(instruction: Instruction, operand: usize) -> u32 {
+    8 * instruction.size_of(operand) as u32
 }
 
 /// The immediate operand behind the first, as wide as that.
-fn immediate(instruction: &Instruction) -> Option<u64> {
-    instruction.try_immediate(1).ok().map(|value| value & low_bytes(bits(instruction, 0) as usize / 8))
+fn immediate(instruction: Instruction) -> Option<u64> {
+    instruction.constant(1).map(|value| value.cast_unsigned() & low_bytes(instruction.size_of(0)))
 }
 
 impl Walk<'_> {
     /// What the result of this instruction tells of a locked operation: that of `xchg` and `setcc`, and what is made
     /// of them.
-    pub(super) fn told(&self, instruction: &Instruction, loaded: Option<Value>) -> Option<Told> {
+    pub(super) fn told(&self, instruction: Instruction, loaded: Option<Value>) -> Option<Told> {
         let known = |n| self.known(instruction, n, loaded);
         let tells = |n| match known(n)? {
             Known::Tells(told) => Some(told),
             _ => None,
         };
         let size = || bits(instruction, 0);
-        match instruction.mnemonic() {
-            Mnemonic::Mov => tells(1),
-            Mnemonic::Movzx | Mnemonic::Movsx | Mnemonic::Movsxd => {
+        match instruction.operation() {
+            Operation::Move => tells(1),
+            Operation::Extend => {
                 let told = tells(1)?;
                 match told.by {
                     By::Bit { bit, clear } if clear >= bits(instruction, 1) && bit + 1 < clear => {
@@ -139,11 +135,11 @@ impl Walk<'_> {
                     _ => Some(told),
                 }
             }
-            Mnemonic::Xor => tells(0)?.turned(immediate(instruction)?),
-            Mnemonic::Not => tells(0)?.turned(low_bytes(size() as usize / 8)),
-            Mnemonic::And => tells(0)?.masked(immediate(instruction)?, size()),
-            Mnemonic::Shl => tells(0)?.shifted(instruction.try_immediate(1).ok()?, size()),
-            Mnemonic::Xchg if instruction.op0_kind() == OpKind::Memory => {
+            Operation::Xor => tells(0)?.turned(immediate(instruction)?),
+            Operation::Not => tells(0)?.turned(low_bytes(size() as usize / 8)),
+            Operation::And => tells(0)?.masked(immediate(instruction)?, size()),
+            Operation::ShiftLeft => tells(0)?.shifted(instruction.constant(1)?.cast_unsigned(), size()),
+            Operation::Exchange if instruction.operand(0) == Operand::Memory => {
                 let put = match known(1)? {
                     Known::Constant(put) => put,
                     Known::Entry(register) | Known::Low(register) if register < 16 => self.at_begin(register)?,
@@ -152,9 +148,9 @@ impl Walk<'_> {
                 let put = put & low_bytes(size() as usize / 8);
                 Some(Told { operation: self.operations, when_changed: put == 0, by: By::Value })
             }
-            Mnemonic::Sete | Mnemonic::Setne | Mnemonic::Setb | Mnemonic::Setae => {
+            Operation::SetIf => {
                 let tried = self.tried?;
-                let when = says(instruction.condition_code(), tried.flag)?;
+                let when = says(instruction.condition(), tried.flag)?;
                 let by = By::Bit { bit: 0, clear: 8 };
                 Some(Told { operation: tried.operation, when_changed: when == tried.when_changed, by })
             }
@@ -163,26 +159,28 @@ impl Walk<'_> {
     }
 
     /// What is known about an operand.
-    fn known(&self, instruction: &Instruction, operand: u32, loaded: Option<Value>) -> Option<Known> {
-        match instruction.op_kind(operand) {
-            OpKind::Register => Some(self.value(instruction.op_register(operand)).known),
-            OpKind::Memory => loaded.map(|loaded| loaded.known),
+    fn known(&self, instruction: Instruction, operand: usize, loaded: Option<Value>) -> Option<Known> {
+        match instruction.operand(operand) {
+            Operand::Register(part) => Some(self.value(part).known),
+            Operand::Memory => loaded.map(|loaded| loaded.known),
             _ => None,
         }
     }
 
     /// What the flags tell about a locked operation: this one, or the one that the operands tell about.
-    pub(super) fn tries(&mut self, instruction: &Instruction, loaded: Option<Value>) -> Option<Option<Tried>> {
+    pub(super) fn tries(&mut self, instruction: Instruction, loaded: Option<Value>) -> Option<Option<Tried>> {
         let operation = self.operations;
-        let is_memory = instruction.op_count() > 0 && instruction.op0_kind() == OpKind::Memory;
-        let tried = match instruction.mnemonic() {
-            Mnemonic::Test | Mnemonic::Cmp | Mnemonic::And => return Some(self.looks_at(instruction, loaded)),
-            Mnemonic::Xchg if is_memory => None,
-            Mnemonic::Cmpxchg | Mnemonic::Cmpxchg8b | Mnemonic::Cmpxchg16b if is_memory => {
-                Some(Tried { operation, flag: ZERO, when_changed: true })
+        let is_memory = instruction.operands().next() == Some(Operand::Memory);
+        let tried = match instruction.operation() {
+            Operation::Test | Operation::Compare | Operation::And => return Some(self.looks_at(instruction, loaded)),
+            Operation::Exchange if is_memory => None,
+            Operation::CompareExchange if is_memory => {
+                Some(Tried { operation, flag: Register::ZERO, when_changed: true })
             }
-            Mnemonic::Bts if is_memory => Some(Tried { operation, flag: CARRY, when_changed: false }),
-            Mnemonic::Btr if is_memory => Some(Tried { operation, flag: CARRY, when_changed: true }),
+            Operation::TestAndSet if is_memory => Some(Tried { operation, flag: Register::CARRY, when_changed: false }),
+            Operation::TestAndClear if is_memory => {
+                Some(Tried { operation, flag: Register::CARRY, when_changed: true })
+            }
             _ => return Some(None),
         };
         self.operations += 1;
@@ -190,21 +188,19 @@ impl Walk<'_> {
     }
 
     /// What the flags tell once a value was compared with 0, or looked at under a mask.
-    fn looks_at(&self, instruction: &Instruction, loaded: Option<Value>) -> Option<Tried> {
+    fn looks_at(&self, instruction: Instruction, loaded: Option<Value>) -> Option<Tried> {
         let size = bits(instruction, 0);
-        let is_itself = instruction.op1_kind() == OpKind::Register
-            && instruction.op0_kind() == OpKind::Register
-            && instruction.op0_register() == instruction.op1_register();
+        let is_itself = instruction.takes_one_twice();
         let all = low_bytes(size as usize / 8);
-        let mask = match instruction.mnemonic() {
-            Mnemonic::Cmp if immediate(instruction) == Some(0) => all,
-            Mnemonic::Cmp => return None,
+        let mask = match instruction.operation() {
+            Operation::Compare if immediate(instruction) == Some(0) => all,
+            Operation::Compare => return None,
             _ if is_itself => all,
             _ => immediate(instruction)?,
         };
         match self.known(instruction, 0, loaded)? {
             Known::Tells(told) if told.is_told_by(mask, size) => {
-                Some(Tried { operation: told.operation, flag: ZERO, when_changed: !told.when_changed })
+                Some(Tried { operation: told.operation, flag: Register::ZERO, when_changed: !told.when_changed })
             }
             _ => None,
         }

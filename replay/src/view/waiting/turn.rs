@@ -16,20 +16,17 @@
 //!
 //! A call of a function that waits (`sched_yield`) is one step: what happens in it is no part of the turn.
 
-use iced_x86::{
-    Code as Form, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register, UsedMemory,
-};
+use machine::{Instruction, Memory, Operand, Operation, Operator, Register, RegisterPart, Step, low_bytes};
 use rustc_hash::FxHashMap;
-use trace_format::Pc;
+use trace_format::{Kind, Pc, SpEffect};
 
 use super::code::Code;
 use super::registers::{
-    COUNT, Carried, FIRST_FLAG, FIRST_SLOT, MOST_SLOTS, Registers, Saved, Touch, WAITS, flags, is_fence, is_high,
-    is_preserved, leaves_what_it_finds, low_bytes, merges, number, touches, zeroes,
+    ALL_FLAGS, COUNT, Carried, FIRST_FLAG, FIRST_SLOT, MOST_SLOTS, Registers, Saved, Touch, WAITS, is_fence,
+    is_preserved, leaves_what_it_finds, number, touches,
 };
 use super::tells::{Told, Tried, says};
 use super::watched::Watched;
-use crate::accesses::{reads, writes};
 
 /// What is known about a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,7 +92,7 @@ pub(in crate::view) struct Behind {
     /// Where the stack pointer is, from where it was at the turn's beginning.
     pub sp: i64,
     /// Where the calls return to that are open, the latest last.
-    pub calls: Vec<u64>,
+    pub calls: Vec<Pc>,
     /// See [`Watched::saved`](super::watched::Watched::saved).
     pub saved: Saved,
     /// Whether the branch follows from memory, and from nothing that the turn carries.
@@ -126,7 +123,7 @@ pub(super) struct Walk<'a> {
     /// Whether the frame pointer is one.
     has_frame: bool,
     /// Where the calls that are open return to.
-    calls: Vec<u64>,
+    calls: Vec<Pc>,
     /// The flag that tells of a locked operation, where it is not overwritten yet.
     pub(super) tried: Option<Tried>,
     /// The locked operations so far.
@@ -145,13 +142,16 @@ pub(super) struct Walk<'a> {
     branches: Vec<(usize, Value)>,
 }
 
+/// All of `rax`.
+const RAX: RegisterPart = RegisterPart { register: Register::AX, size: 8, is_high: false };
+
 fn entry(bit: usize) -> Value {
     Value { from: 1 << bit, loads: 0, outside: false, known: Known::Entry(bit) }
 }
 
 /// What this turn does, segment by segment, where it could be waiting; none where it is work.
-pub(super) fn deeds(turn: &[Vec<Instruction>], code: &Code, factory: &mut InstructionInfoFactory) -> Option<Deeds> {
-    let begin = Pc(turn[0][0].ip());
+pub(super) fn deeds(turn: &[Vec<Instruction>], code: &Code) -> Option<Deeds> {
+    let begin = turn[0][0].pc();
     let mut walk = Walk {
         code,
         begin,
@@ -170,16 +170,16 @@ pub(super) fn deeds(turn: &[Vec<Instruction>], code: &Code, factory: &mut Instru
         places: Vec::new(),
         branches: Vec::new(),
     };
-    walk.registers[Register::RSP.number()] = Value { known: Known::Stack(0), ..Value::CONSTANT };
+    walk.registers[Register::SP.index()] = Value { known: Known::Stack(0), ..Value::CONSTANT };
     let mut behind: Vec<Behind> = Vec::with_capacity(turn.len());
     for (at, segment) in turn.iter().enumerate() {
         for instruction in segment {
-            walk.instruction(at, instruction, factory)?;
+            walk.instruction(at, *instruction)?;
         }
-        let next = turn[(at + 1) % turn.len()][0].ip();
+        let next = turn[(at + 1) % turn.len()][0].pc();
         walk.come_to(segment[segment.len() - 1], next)?;
-        let Known::Stack(sp) = walk.registers[Register::RSP.number()].known else { return None };
-        let saved = saves(segment, behind.last().map(|behind| &behind.saved), factory);
+        let Known::Stack(sp) = walk.registers[Register::SP.index()].known else { return None };
+        let saved = saves(segment, behind.last().map(|behind| &behind.saved));
         behind.push(Behind { sp, calls: walk.calls.clone(), saved, by_memory: false, places: Vec::new() });
     }
     let deeds = walk.end(behind)?;
@@ -188,9 +188,9 @@ pub(super) fn deeds(turn: &[Vec<Instruction>], code: &Code, factory: &mut Instru
 }
 
 /// The registers that lie saved on the stack behind a segment, from those before it.
-fn saves(segment: &[Instruction], before: Option<&Saved>, factory: &mut InstructionInfoFactory) -> Saved {
+fn saves(segment: &[Instruction], before: Option<&Saved>) -> Saved {
     let mut saved = before.copied().unwrap_or([0; FIRST_SLOT]);
-    for touch in touches(segment, factory).1 {
+    for touch in touches(segment).1 {
         match touch {
             Touch::Saves(one) if one != 0 => saved[one.trailing_zeros() as usize] += 1,
             Touch::Restores(one) if one != 0 => {
@@ -205,23 +205,22 @@ fn saves(segment: &[Instruction], before: Option<&Saved>, factory: &mut Instruct
 
 impl Walk<'_> {
     /// After the last instruction of a segment, the thread reaches this address.
-    fn come_to(&mut self, last: Instruction, next: u64) -> Option<()> {
-        if last.flow_control() == FlowControl::ConditionalBranch
+    fn come_to(&mut self, last: Instruction, next: Pc) -> Option<()> {
+        if last.kind() == Kind::Branch
             && let Some(tried) = self.tried
-            && let Some(when) = says(last.condition_code(), tried.flag)
+            && let Some(when) = says(last.condition(), tried.flag)
         {
-            if (when == (last.near_branch_target() == next)) == tried.when_changed {
+            if (when == (last.target() == Some(next))) == tried.when_changed {
                 return None;
             }
             self.failed |= 1 << tried.operation;
         }
         // The way is no ring where it comes back from a call to another place.
-        if last.flow_control() == FlowControl::Return && self.calls.pop() != Some(next) {
+        if last.kind() == Kind::Return && self.calls.pop() != Some(next) {
             return None;
         }
-        let goes_away =
-            matches!(last.flow_control(), FlowControl::Call | FlowControl::IndirectCall | FlowControl::IndirectBranch);
-        if goes_away && last.near_branch_target() != next && self.calls.last() == Some(&next) {
+        let goes_away = matches!(last.kind(), Kind::Call | Kind::IndirectCall | Kind::IndirectJump);
+        if goes_away && last.target() != Some(next) && self.calls.last() == Some(&next) {
             self.calls.pop();
             self.waited()?;
         }
@@ -230,7 +229,7 @@ impl Walk<'_> {
 
     /// The thread is back from a function that waits.
     fn waited(&mut self) -> Option<()> {
-        let rsp = Register::RSP.number();
+        let rsp = Register::SP.index();
         let Known::Stack(sp) = self.registers[rsp].known else { return None };
         self.registers[rsp].known = Known::Stack(sp.checked_add(8)?);
         for register in (0..COUNT).filter(|r| !is_preserved(*r)) {
@@ -245,7 +244,7 @@ impl Walk<'_> {
     }
 
     fn end(self, mut behind: Vec<Behind>) -> Option<Deeds> {
-        let rsp = Register::RSP.number();
+        let rsp = Register::SP.index();
         if self.registers[rsp].known != Known::Stack(0) || !self.calls.is_empty() {
             return None;
         }
@@ -279,15 +278,15 @@ impl Walk<'_> {
         behind.iter().any(|behind| behind.by_memory).then_some(Deeds { carried, slots, behind })
     }
 
-    pub(super) fn value(&self, register: Register) -> Value {
+    pub(super) fn value(&self, register: RegisterPart) -> Value {
         let Some(number) = number(register) else { return Value::CONSTANT };
         let whole = self.registers[number];
-        if is_high(register) {
+        if register.is_high {
             return Value { known: Known::Nothing, ..whole };
         }
         let Some(Some((size, low))) = self.low.get(number) else { return whole };
         match low.known {
-            _ if register.size() == *size => *low,
+            _ if usize::from(register.size) == *size => *low,
             // Of all that is read only these bytes are known.
             Known::Tells(told) => {
                 Value { known: told.within(8 * *size as u32).map_or(Known::Nothing, Known::Tells), ..whole }
@@ -301,14 +300,14 @@ impl Walk<'_> {
         self.code.constant_at(self.begin, register)
     }
 
-    fn set(&mut self, register: Register, value: Value) {
+    fn set(&mut self, register: RegisterPart, value: Value) {
         let Some(number) = number(register) else { return };
-        if number < 16 && register.size() <= 2 {
+        if number < 16 && register.size <= 2 {
             let known = match value.known {
-                Known::Tells(_) | Known::Constant(_) if !is_high(register) => value.known,
+                Known::Tells(_) | Known::Constant(_) if !register.is_high => value.known,
                 _ => Known::Nothing,
             };
-            self.low[number] = (!is_high(register)).then_some((register.size(), Value { known, ..value }));
+            self.low[number] = (!register.is_high).then_some((register.size.into(), Value { known, ..value }));
             self.registers[number].add(value);
             return;
         }
@@ -319,20 +318,26 @@ impl Walk<'_> {
     }
 
     /// The slot of a memory operand that lies at a known place of the stack.
-    fn slot(&self, memory: &UsedMemory) -> Option<Slot> {
-        if memory.index() != Register::None
-            || !matches!(memory.segment(), Register::SS | Register::DS | Register::ES | Register::None)
-        {
+    fn slot(&self, memory: &Memory) -> Option<Slot> {
+        let base = memory.base.filter(|_| memory.index.is_none() && memory.segment.is_none())?;
+        let known = self.value(base).known;
+        if matches!(known, Known::Entry(_)) && !base.is_whole(Register::BP) {
             return None;
         }
-        let displacement = memory.displacement().cast_signed();
-        match self.value(memory.base()).known {
-            Known::Stack(at) => Some((None, at.wrapping_add(displacement))),
-            Known::Frame(at) => Some((Some(Register::RBP.number()), at.wrapping_add(displacement))),
-            Known::Entry(r) if r == Register::RBP.number() && memory.base() == Register::RBP && self.has_frame => {
-                Some((Some(r), displacement))
-            }
+        match self.moved(known, memory.displacement) {
+            Known::Stack(at) => Some((None, at)),
+            Known::Frame(at) => Some((Some(Register::BP.index()), at)),
             _ => None,
+        }
+    }
+
+    /// What is known of a value once so much was added to it.
+    fn moved(&self, known: Known, by: i64) -> Known {
+        match known {
+            Known::Stack(at) => Known::Stack(at.wrapping_add(by)),
+            Known::Frame(at) => Known::Frame(at.wrapping_add(by)),
+            Known::Entry(r) if r == Register::BP.index() && self.has_frame => Known::Frame(by),
+            _ => Known::Nothing,
         }
     }
 
@@ -340,8 +345,8 @@ impl Walk<'_> {
         base == other && at < other_at + other_size as i64 && other_at < at + size as i64
     }
 
-    fn load(&mut self, memory: &UsedMemory, slot: Option<Slot>) -> Option<Value> {
-        let size = memory.memory_size().size().max(1);
+    fn load(&mut self, memory: &Memory, slot: Option<Slot>) -> Option<Value> {
+        let size = memory.bytes();
         if let Some(slot) = slot {
             if let Some((written, value)) = self.slots.get(&slot)
                 && *written >= size
@@ -362,8 +367,8 @@ impl Walk<'_> {
             self.slots.insert(slot, (size, value));
             return Some(value);
         }
-        let mut address = self.value(memory.base());
-        address.add(self.value(memory.index()));
+        let mut address = memory.base.map_or(Value::CONSTANT, |base| self.value(base));
+        address.add(memory.index.map_or(Value::CONSTANT, |index| self.value(index)));
         address.loads |= self.next_load(address);
         Some(address)
     }
@@ -391,244 +396,170 @@ impl Walk<'_> {
         Some(())
     }
 
-    fn instruction(
-        &mut self,
-        at: usize,
-        instruction: &Instruction,
-        factory: &mut InstructionInfoFactory,
-    ) -> Option<()> {
-        let rsp = Register::RSP.number();
-        let info = factory.info(instruction);
-        if info.used_registers().iter().any(|r| r.register().is_st() || r.register().is_mm() || r.register().is_k()) {
+    /// Follows an instruction of the turn's segment of this number: first what it reads, then where it goes, then what
+    /// it writes; none where the turn is work by it.
+    fn instruction(&mut self, at: usize, instruction: Instruction) -> Option<()> {
+        let is_strange = |register: Register| (Register::MASKS..Register::POINTERS).contains(&register);
+        if instruction.uses().iter().any(|used| is_strange(used.part.register)) {
             return None;
         }
-        if instruction.code() == Form::Syscall {
+        if instruction.operation() == Operation::Syscall {
             let Known::Constant(call) = self.registers[0].known else { return None };
             if !WAITS.contains(&call) {
                 return None;
             }
-            let outside = Value { outside: true, ..Value::CONSTANT };
-            for register in [Register::RAX, Register::RCX, Register::R11] {
-                self.set(register, outside);
+            for used in instruction.uses().iter().filter(|used| used.access.writes) {
+                self.set(used.part, Value { outside: true, ..Value::CONSTANT });
             }
+            self.set(RAX, Value { outside: true, ..Value::CONSTANT });
             return Some(());
         }
-        // What it reads.
-        let mut input = Value::CONSTANT;
-        if !zeroes(instruction) {
-            for used in info.used_registers() {
-                let is_sp = used.register().full_register() == Register::RSP;
-                if (reads(used.access()) || merges(used.access())) && !is_sp {
-                    let value = self.value(used.register());
-                    self.read |= value.from;
-                    input.add(value);
-                }
-            }
-            let read = flags(instruction.rflags_read());
-            for (flag, value) in self.registers.iter().enumerate().skip(FIRST_FLAG) {
-                if read & 1 << flag != 0 {
-                    self.read |= value.from;
-                    input.add(*value);
-                }
-            }
-        }
+        let mut input = self.input(instruction);
         let mut exact = None;
-        for memory in info.used_memory() {
+        for memory in instruction.memory().iter().filter(|memory| memory.access.reads) {
             let slot = self.slot(memory);
-            if reads(memory.access()) && memory.access() != OpAccess::NoMemAccess {
-                let value = self.load(memory, slot)?;
-                self.read |= value.from;
-                exact = Some(value);
-                if slot.is_none() && instruction.is_ip_rel_memory_operand() {
-                    self.places.push((value.loads, instruction.ip_rel_memory_address()));
-                }
-                input.add(value);
-                if slot.is_none()
-                    && writes(memory.access())
-                    && leaves_what_it_finds(instruction)
-                    && !is_fence(instruction)
-                {
-                    self.locked |= value.loads;
-                }
+            let value = self.load(memory, slot)?;
+            self.read |= value.from;
+            exact = Some(value);
+            if slot.is_none()
+                && let Some(place) = instruction.place()
+            {
+                self.places.push((value.loads, place));
+            }
+            input.add(value);
+            let may_leave = memory.access.writes && leaves_what_it_finds(instruction) && !is_fence(instruction);
+            if slot.is_none() && may_leave {
+                self.locked |= value.loads;
             }
         }
-        if matches!(
-            instruction.mnemonic(),
-            Mnemonic::Rdtsc
-                | Mnemonic::Rdtscp
-                | Mnemonic::Rdrand
-                | Mnemonic::Rdseed
-                | Mnemonic::Cpuid
-                | Mnemonic::Rdpid
-                | Mnemonic::In
-                | Mnemonic::Xbegin
-        ) {
-            input.outside = true;
-        }
-        // Where it goes.
-        match instruction.flow_control() {
-            FlowControl::ConditionalBranch => self.branches.push((at, input)),
-            FlowControl::Call | FlowControl::IndirectCall => self.calls.push(instruction.next_ip()),
+        input.outside |= instruction.operation() == Operation::Outside;
+        match instruction.kind() {
+            Kind::Branch => self.branches.push((at, input)),
+            Kind::Call | Kind::IndirectCall => self.calls.push(instruction.next_pc()),
             _ => {}
         }
-        let frame = self.registers[Register::RBP.number()];
-        // What it writes.
+        let frame = self.registers[Register::BP.index()];
         let told = self.told(instruction, exact);
         let mut result = self.result(instruction, input, exact);
         if let Some(told) = told {
             result.known = Known::Tells(told);
         }
-        for memory in info.used_memory().iter().filter(|m| writes(m.access())) {
+        for memory in instruction.memory().iter().filter(|memory| memory.access.writes) {
             match self.slot(memory) {
                 _ if leaves_what_it_finds(instruction) => {}
-                Some(slot) => {
-                    self.store(slot, memory.memory_size().size().max(1), self.stored(instruction, input, told))?;
-                }
+                Some(slot) => self.store(slot, memory.bytes(), self.stored(instruction, memory, input, told))?,
                 None => return None,
             }
         }
         let tried = self.tries(instruction, exact)?;
-        let written = info.used_registers().iter().filter(|r| writes(r.access())).map(|r| r.register());
-        let moves_sp = written.clone().any(|register| register.full_register() == Register::RSP);
-        for register in written.filter(|register| register.full_register() != Register::RSP) {
-            self.set(register, result);
+        let is_sp = |register: Register| register == Register::SP;
+        for used in instruction.uses().iter().filter(|used| used.access.writes && !is_sp(used.part.register)) {
+            self.set(used.part, result);
         }
-        let modified = flags(instruction.rflags_modified());
+        let modified = instruction.flags_written() & ALL_FLAGS;
         if modified != 0 {
             self.tried = tried;
         }
-        for flag in FIRST_FLAG..COUNT {
-            if modified & 1 << flag != 0 {
-                self.registers[flag] =
-                    Value { known: Known::Nothing, ..if zeroes(instruction) { Value::CONSTANT } else { input } };
-            }
+        for flag in (FIRST_FLAG..COUNT).filter(|flag| modified >> flag & 1 == 1) {
+            let by = if instruction.zeroes() { Value::CONSTANT } else { input };
+            self.registers[flag] = Value { known: Known::Nothing, ..by };
         }
-        // The stack pointer.
+        let rsp = Register::SP.index();
         let Known::Stack(sp) = self.registers[rsp].known else { return None };
-        let sp = match instruction.mnemonic() {
-            Mnemonic::Leave => match frame.known {
+        let sp = match (instruction.sp(), instruction.operation()) {
+            (SpEffect::Add(by), _) => sp.checked_add(by.into())?,
+            (SpEffect::Recorded, Operation::Leave) => match frame.known {
                 Known::Stack(frame) => frame.checked_add(8)?,
                 _ => return None,
             },
-            Mnemonic::Enter => return None,
-            _ if instruction.is_stack_instruction() => {
-                sp.checked_add(i64::from(instruction.stack_pointer_increment()))?
-            }
-            Mnemonic::Add | Mnemonic::Sub if instruction.op0_register() == Register::RSP => {
-                let by = instruction.try_immediate(1).ok()?.cast_signed();
-                if instruction.mnemonic() == Mnemonic::Add { sp.checked_add(by)? } else { sp.checked_sub(by)? }
-            }
-            Mnemonic::Lea if instruction.op0_register() == Register::RSP => match result.known {
+            (SpEffect::Recorded, Operation::Move | Operation::Address) => match result.known {
                 Known::Stack(to) => to,
                 _ => return None,
             },
-            Mnemonic::Mov if instruction.op0_register() == Register::RSP => match result.known {
-                Known::Stack(to) => to,
-                _ => return None,
-            },
-            _ if moves_sp => return None,
-            _ => sp,
+            (SpEffect::Recorded, _) => return None,
         };
         self.registers[rsp].known = Known::Stack(sp);
         Some(())
     }
 
+    /// What an instruction reads from registers and flags, besides the stack pointer.
+    fn input(&mut self, instruction: Instruction) -> Value {
+        let mut input = Value::CONSTANT;
+        if instruction.zeroes() {
+            return input;
+        }
+        let reads = instruction.uses().iter().filter(|used| used.access.reads || used.access.may_keep);
+        let registers = reads.filter(|used| used.part.register != Register::SP).map(|used| self.value(used.part));
+        let read = instruction.flags_read();
+        let flags = (FIRST_FLAG..COUNT).filter(|flag| read >> flag & 1 == 1).map(|flag| self.registers[flag]);
+        for value in registers.chain(flags).collect::<Vec<_>>() {
+            self.read |= value.from;
+            input.add(value);
+        }
+        input
+    }
+
     /// What the instruction leaves in the register that it writes.
-    fn result(&self, instruction: &Instruction, input: Value, loaded: Option<Value>) -> Value {
+    fn result(&self, instruction: Instruction, input: Value, loaded: Option<Value>) -> Value {
         let plain = Value { known: Known::Nothing, ..input };
-        if zeroes(instruction) {
+        let known = |known| Value { known, ..plain };
+        if instruction.zeroes() {
             return Value::constant(0);
         }
-        let is_whole = instruction.op_count() > 0
-            && instruction.op_kind(0) == OpKind::Register
-            && instruction.op0_register().is_gpr64();
-        let is_wide = is_whole
-            || instruction.op_count() > 0
-                && instruction.op_kind(0) == OpKind::Register
-                && instruction.op0_register().is_gpr32();
-        match instruction.mnemonic() {
-            Mnemonic::Mov if instruction.op_kind(0) == OpKind::Register && instruction.try_immediate(1).is_ok() => {
-                let mask = low_bytes(instruction.op0_register().size());
-                Value::constant(instruction.try_immediate(1).unwrap_or_default() & mask)
-            }
-            Mnemonic::Mov if is_whole && instruction.op_kind(1) == OpKind::Register => {
-                self.value(instruction.op1_register())
-            }
-            Mnemonic::Mov if is_wide && instruction.op_kind(1) == OpKind::Register => {
-                match self.value(instruction.op1_register()).known {
-                    Known::Constant(value) => Value { known: Known::Constant(value & 0xffff_ffff), ..plain },
-                    Known::Entry(register) if register < 16 => Value { known: Known::Low(register), ..plain },
+        if instruction.operation() == Operation::Leave {
+            return loaded.unwrap_or(plain);
+        }
+        match instruction.step() {
+            Step::Copy { from, to: Operand::Register(to), is_signed: false } if to.register.is_general() => {
+                match from {
+                    Operand::Constant(value) if instruction.operation() == Operation::Move => {
+                        Value::constant(value.cast_unsigned() & low_bytes(to.size.into()))
+                    }
+                    Operand::Register(from) if from.register.is_general() => match self.value(from).known {
+                        _ if from.size == 8 => self.value(from),
+                        Known::Constant(value) if from.size < to.size || to.size == 4 => {
+                            known(Known::Constant(value & low_bytes(from.size.into())))
+                        }
+                        Known::Entry(register) if register < 16 && from.size == 4 => known(Known::Low(register)),
+                        _ => plain,
+                    },
+                    Operand::Memory => loaded
+                        .filter(|loaded| {
+                            let is_whole = to.size == 8 && instruction.operation() != Operation::Extend;
+                            is_whole || matches!(loaded.known, Known::Constant(_))
+                        })
+                        .unwrap_or(plain),
                     _ => plain,
                 }
             }
-            Mnemonic::Mov | Mnemonic::Movzx
-                if (!is_whole || instruction.mnemonic() == Mnemonic::Movzx)
-                    && instruction.op_kind(1) == OpKind::Memory
-                    && let Some(Value { known: Known::Constant(_), .. }) = loaded =>
-            {
-                loaded.unwrap_or(plain)
-            }
-            Mnemonic::Movzx if instruction.op_kind(1) == OpKind::Register => {
-                match self.value(instruction.op1_register()).known {
-                    Known::Constant(value) => {
-                        let mask = low_bytes(instruction.op1_register().size());
-                        Value { known: Known::Constant(value & mask), ..plain }
-                    }
-                    _ => plain,
-                }
-            }
-            Mnemonic::Mov if is_whole => loaded.unwrap_or(plain),
-            Mnemonic::Pop if is_whole => loaded.unwrap_or(plain),
-            Mnemonic::Leave => loaded.unwrap_or(plain),
-            Mnemonic::Lea
-                if is_whole
-                    && instruction.memory_index() == Register::None
-                    && !instruction.is_ip_rel_memory_operand() =>
-            {
-                let by = instruction.memory_displacement64().cast_signed();
-                match self.value(instruction.memory_base()).known {
-                    Known::Stack(at) => Value { known: Known::Stack(at.wrapping_add(by)), ..plain },
-                    Known::Frame(at) => Value { known: Known::Frame(at.wrapping_add(by)), ..plain },
-                    Known::Entry(r) if r == Register::RBP.number() && self.has_frame => {
-                        Value { known: Known::Frame(by), ..plain }
-                    }
-                    _ => plain,
-                }
-            }
-            Mnemonic::Add | Mnemonic::Sub if is_whole => {
-                match (self.value(instruction.op0_register()).known, instruction.try_immediate(1)) {
-                    (Known::Stack(at), Ok(by)) if instruction.mnemonic() == Mnemonic::Add => {
-                        Value { known: Known::Stack(at.wrapping_add(by.cast_signed())), ..plain }
-                    }
-                    (Known::Stack(at), Ok(by)) => {
-                        Value { known: Known::Stack(at.wrapping_sub(by.cast_signed())), ..plain }
-                    }
-                    _ => plain,
-                }
-            }
+            Step::Update {
+                operator: Operator::Add,
+                acc: Operand::Register(acc),
+                by: Operand::Constant(by),
+                to: Operand::Register(to),
+                ..
+            } if acc.size == 8 && to.size == 8 => known(self.moved(self.value(acc).known, by)),
             _ => plain,
         }
     }
 
     /// What the instruction leaves in the slot that it writes.
-    fn stored(&self, instruction: &Instruction, input: Value, told: Option<Told>) -> Value {
+    fn stored(&self, instruction: Instruction, memory: &Memory, input: Value, told: Option<Told>) -> Value {
         let plain = Value { known: told.map_or(Known::Nothing, Known::Tells), ..input };
-        let operand = match instruction.mnemonic() {
-            Mnemonic::Push => 0,
-            Mnemonic::Mov => 1,
-            _ => return plain,
-        };
-        if let Ok(value) = instruction.try_immediate(operand) {
-            return Value::constant(value & low_bytes(instruction.memory_size().size()));
-        }
-        if instruction.op_kind(operand) != OpKind::Register {
-            return plain;
-        }
-        let register = instruction.op_register(operand);
-        let value = self.value(register);
-        match value.known {
-            _ if register.is_gpr64() => value,
-            Known::Constant(known) => Value { known: Known::Constant(known & low_bytes(register.size())), ..value },
+        match instruction.step() {
+            Step::Copy { from: Operand::Constant(value), to: Operand::Memory, .. } => {
+                Value::constant(value.cast_unsigned() & low_bytes(memory.size.into()))
+            }
+            Step::Copy { from: Operand::Register(from), to: Operand::Memory, .. } if from.register.is_general() => {
+                let value = self.value(from);
+                match value.known {
+                    _ if from.size == 8 => value,
+                    Known::Constant(known) => {
+                        Value { known: Known::Constant(known & low_bytes(from.size.into())), ..value }
+                    }
+                    _ => plain,
+                }
+            }
             _ => plain,
         }
     }

@@ -11,8 +11,8 @@ mod switched;
 
 use attribution::unlike::{Facts, unlike};
 use attribution::{disassembly, locks};
-use decoding::Syntax;
 use heuristics::{Family, Spec};
+use machine::Syntax;
 use replay::Outcome;
 use replay::metrics::{
     ActiveLanes, Cause, Causes, Contention, Edges, LaneMapPlan, LaneMaps, Measure, MemoryClasses, Traffic,

@@ -4,9 +4,10 @@
 use iced_x86::{
     Code, ConstantOffsets, Decoder, DecoderOptions, FlowControl, InstructionInfoFactory, Mnemonic, OpAccess, Register,
 };
+use machine::x86_64;
 use trace_format::SpEffect;
 
-use crate::decode::{InstructionDecoder, MAX_LENGTH};
+use crate::decode::MAX_LENGTH;
 use crate::translate::addresses::{CachePc, ProgramPc};
 use crate::translate::code::assembler::{Assembler, register};
 use crate::translate::code::expansions;
@@ -33,7 +34,6 @@ const ROW: usize = 128;
 pub struct Builder<'a, S: Source> {
     plan: Plan<'a>,
     source: &'a mut S,
-    decoder: &'a mut InstructionDecoder,
     factory: &'a mut InstructionInfoFactory,
     hot: Assembler,
     cold: Assembler,
@@ -53,7 +53,6 @@ impl<'a, S: Source> Builder<'a, S> {
     pub fn build(
         plan: Plan<'a>,
         source: &'a mut S,
-        decoder: &'a mut InstructionDecoder,
         factory: &'a mut InstructionInfoFactory,
         mut out: Translation,
     ) -> Translation {
@@ -63,7 +62,6 @@ impl<'a, S: Source> Builder<'a, S> {
         let mut builder = Builder {
             plan,
             source,
-            decoder,
             factory,
             hot: Assembler { base: plan.hot, bytes: hot },
             cold: Assembler { base: plan.cold, bytes: cold },
@@ -223,7 +221,7 @@ impl<'a, S: Source> Builder<'a, S> {
             code.copy_from_slice(&row[start..decoder.position()]);
             self.note_page(pc);
             self.note_page(ProgramPc(instruction.next_ip()).minus(1));
-            let mut described = self.decoder.describe(&instruction);
+            let mut described = x86_64::recorded(&instruction, self.factory);
             if self.plan.memory {
                 described.memory = self.record_operands(&instruction, described.sp);
             }

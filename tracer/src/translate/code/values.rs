@@ -171,7 +171,7 @@ impl Values {
     /// recorded before it runs are added to those recorded.
     pub fn reads(&mut self, memory: &[UsedMemory]) -> u8 {
         let before = self.operands.len();
-        for operand in memory.iter().filter(|operand| decode::has_address(operand)) {
+        for operand in memory.iter().filter(|operand| machine::x86_64::has_address(operand)) {
             let known = self.operand(operand);
             self.operands.push(known);
         }
@@ -378,9 +378,8 @@ mod tests {
     /// What is recorded for the code, and the addresses when register n holds 0x1000 * (n + 1) at the start.
     fn values(code: &[u8]) -> (Vec<Value>, Vec<Operand>, Vec<u16>) {
         let (mut values, mut factory) = (Values::new(true), InstructionInfoFactory::new());
-        let mut decoder = crate::decode::InstructionDecoder::new(false);
         for instruction in &mut Decoder::with_ip(64, code, 0x10_0000, DecoderOptions::NONE) {
-            let sp = decoder.describe(&instruction).sp;
+            let sp = machine::x86_64::recorded(&instruction, &mut factory).sp;
             let info = factory.info(&instruction);
             values.reads(info.used_memory());
             values.runs(&instruction, info.used_registers(), sp);

@@ -1,6 +1,5 @@
 //! Checks that a trace hangs together: every instruction follows from the one before, and so does the stack pointer.
 
-use iced_x86::{Decoder, DecoderOptions};
 use trace_format::{Block, BlockId, Event, Instruction, Item, Kind, Pc, SpEffect, Trace};
 
 /// Where a thread may go on.
@@ -123,9 +122,7 @@ fn seq(event: Event) -> Option<u64> {
 
 /// The target of a direct jump or call.
 fn target(block: &Block, index: usize) -> Option<Pc> {
-    let code = &block.code[block.code_range(index)];
-    let decoded = Decoder::with_ip(64, code, block.instructions[index].pc.0, DecoderOptions::NONE).decode();
-    (decoded.near_branch_target() != 0).then(|| Pc(decoded.near_branch_target()))
+    machine::target(block.instructions[index].pc, &block.code[block.code_range(index)])
 }
 
 fn known(block: &Block, index: usize, instruction: &Instruction) -> Known {

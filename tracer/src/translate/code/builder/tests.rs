@@ -56,9 +56,8 @@ fn translated_with(code: &[u8], gate: Option<u64>, route: Option<&Route>) -> (Tr
         route,
         memory: false,
     };
-    let (mut decoder, mut factory) = (InstructionDecoder::new(false), InstructionInfoFactory::new());
-    let built =
-        Builder::build(plan, &mut Code(code.to_vec(), gate), &mut decoder, &mut factory, Translation::default());
+    let mut factory = InstructionInfoFactory::new();
+    let built = Builder::build(plan, &mut Code(code.to_vec(), gate), &mut factory, Translation::default());
     let mut hot = Decoder::with_ip(64, &built.hot, plan.hot.0, DecoderOptions::NONE);
     let mnemonics = hot.iter().map(|i| i.mnemonic()).filter(|m| *m != Nop).collect();
     (built, mnemonics)

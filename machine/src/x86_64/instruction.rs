@@ -1,0 +1,295 @@
+//! One instruction, and all that is known about it.
+
+use iced_x86::{ConditionCode, InstructionInfoFactory, Mnemonic, OpKind, Register as R};
+use trace_format::{Kind, Pc, SpEffect};
+
+use super::{Stack, access, flags, kind, operation, part, sp_effect, step, target_of, x87};
+use crate::{Access, Condition, Memory, Operand, Operation, Register, RegisterPart, Registers, Segment, Step, Use};
+
+/// A decoded instruction of a [`Table`](crate::Table).
+#[derive(Clone, Copy)]
+pub struct Instruction<'a> {
+    pub(super) decoded: &'a iced_x86::Instruction,
+    uses: &'a [Use],
+    memory: &'a [Memory],
+}
+
+impl<'a> Instruction<'a> {
+    pub(super) fn new(decoded: &'a iced_x86::Instruction, uses: &'a [Use], memory: &'a [Memory]) -> Instruction<'a> {
+        Instruction { decoded, uses, memory }
+    }
+
+    /// Its address.
+    #[must_use]
+    pub fn pc(self) -> Pc {
+        Pc(self.decoded.ip())
+    }
+
+    /// The address behind it.
+    #[must_use]
+    pub fn next_pc(self) -> Pc {
+        Pc(self.decoded.next_ip())
+    }
+
+    /// Its length in bytes.
+    #[must_use]
+    pub fn length(self) -> usize {
+        self.decoded.len()
+    }
+
+    /// Its name in assembly language.
+    #[must_use]
+    pub fn mnemonic(self) -> String {
+        format!("{:?}", self.decoded.mnemonic()).to_lowercase()
+    }
+
+    /// The extensions of the processor that it belongs to.
+    #[must_use]
+    pub fn extensions(self) -> Vec<String> {
+        self.decoded.cpuid_features().iter().map(|extension| format!("{extension:?}")).collect()
+    }
+
+    /// A number for its name, the kinds of its operands and how it is encoded.
+    #[must_use]
+    pub fn form(self) -> u16 {
+        self.decoded.code() as u16
+    }
+
+    /// What it is to control flow.
+    #[must_use]
+    pub fn kind(self) -> Kind {
+        kind(self.decoded)
+    }
+
+    /// What it does to the stack pointer.
+    #[must_use]
+    pub fn sp(self) -> SpEffect {
+        let is_written = |used: &Use| used.part.register == Register::SP && used.access.writes;
+        sp_effect(self.decoded, || self.uses.iter().any(is_written))
+    }
+
+    /// Where it leads, if it is a jump, a branch or a call to a constant place.
+    #[must_use]
+    pub fn target(self) -> Option<Pc> {
+        target_of(self.decoded)
+    }
+
+    /// When it is done.
+    #[must_use]
+    pub fn condition(self) -> Condition {
+        match self.decoded.condition_code() {
+            ConditionCode::e => Condition::Equal,
+            ConditionCode::ne => Condition::NotEqual,
+            ConditionCode::b => Condition::Below,
+            ConditionCode::ae => Condition::NotBelow,
+            _ => Condition::Other,
+        }
+    }
+
+    /// What it is called.
+    #[must_use]
+    pub fn operation(self) -> Operation {
+        operation::of(self.decoded)
+    }
+
+    /// How many operands it names.
+    #[must_use]
+    pub fn operand_count(self) -> usize {
+        self.decoded.op_count() as usize
+    }
+
+    /// The operand of this index, which is below their count.
+    #[must_use]
+    pub fn operand(self, index: usize) -> Operand {
+        let index = index as u32;
+        match self.decoded.op_kind(index) {
+            OpKind::Register => part(self.decoded.op_register(index)).map_or(Operand::Several, Operand::Register),
+            OpKind::Memory => Operand::Memory,
+            OpKind::NearBranch16 | OpKind::NearBranch32 | OpKind::NearBranch64 => Operand::Several,
+            _ => self.constant(index as usize).map_or(Operand::Several, Operand::Constant),
+        }
+    }
+
+    /// All operands.
+    pub fn operands(self) -> impl Iterator<Item = Operand> {
+        (0..self.operand_count()).map(move |index| self.operand(index))
+    }
+
+    /// The register that is the operand of this index, if it is one.
+    #[must_use]
+    pub fn register(self, index: usize) -> Option<RegisterPart> {
+        let index = index as u32;
+        let is_one = index < self.decoded.op_count() && self.decoded.op_kind(index) == OpKind::Register;
+        is_one.then(|| self.decoded.op_register(index)).and_then(part)
+    }
+
+    /// The constant that is the operand of this index, if it is one.
+    #[must_use]
+    pub fn constant(self, index: usize) -> Option<i64> {
+        let index = index as u32;
+        (index < self.decoded.op_count()).then(|| self.decoded.try_immediate(index).ok())?.map(u64::cast_signed)
+    }
+
+    /// How many bytes the operand of this index has.
+    #[must_use]
+    pub fn size_of(self, index: usize) -> usize {
+        self.register(index).map_or_else(|| self.decoded.memory_size().size(), |part| usize::from(part.size))
+    }
+
+    /// The registers that it uses, named or not.
+    #[must_use]
+    pub fn uses(self) -> &'a [Use] {
+        self.uses
+    }
+
+    /// The memory that it accesses: first what it names, then what it implies, as the stack.
+    #[must_use]
+    pub fn memory(self) -> &'a [Memory] {
+        self.memory
+    }
+
+    /// The address that it names in brackets, accessed or not.
+    #[must_use]
+    pub fn address(self) -> Option<Memory> {
+        let index = (0..self.decoded.op_count()).find(|index| self.decoded.op_kind(*index) == OpKind::Memory)?;
+        let mut memory = self.named(index, Access { reads: false, writes: false, may_keep: false })?;
+        if let Some(place) = self.place() {
+            (memory.base, memory.displacement) = (None, place.cast_signed());
+        }
+        Some(memory)
+    }
+
+    /// The memory that it names as an operand and accesses, with the instruction pointer as a base where the address
+    /// counts from there.
+    #[must_use]
+    pub fn named_memory(self) -> Vec<Memory> {
+        let mut factory = InstructionInfoFactory::new();
+        let info = factory.info(self.decoded);
+        let access = |index| Some(access(info.op_access(index))).filter(|access| access.reads || access.writes);
+        (0..self.decoded.op_count()).filter_map(|index| self.named(index, access(index)?)).collect()
+    }
+
+    fn named(self, index: u32, access: Access) -> Option<Memory> {
+        let decoded = self.decoded;
+        let size = decoded.memory_size().size() as u16;
+        let segment = segment(decoded.memory_segment());
+        let (scale, by_pc) = (1, false);
+        let implied = |base, segment| {
+            Some(Memory { segment, base: part(base), index: None, scale, displacement: 0, size, access, by_pc })
+        };
+        match decoded.op_kind(index) {
+            OpKind::Memory => {}
+            OpKind::MemorySegRSI => return implied(R::RSI, segment),
+            OpKind::MemorySegESI => return implied(R::ESI, segment),
+            OpKind::MemorySegRDI => return implied(R::RDI, segment),
+            OpKind::MemorySegEDI => return implied(R::EDI, segment),
+            OpKind::MemoryESRDI => return implied(R::RDI, None),
+            OpKind::MemoryESEDI => return implied(R::EDI, None),
+            _ => return None,
+        }
+        let displacement = decoded.memory_displacement64().cast_signed();
+        let displacement = match decoded.memory_base() {
+            R::RIP => displacement.wrapping_sub(decoded.next_ip().cast_signed()),
+            R::EIP => i64::from((displacement as u32).wrapping_sub(decoded.next_ip() as u32).cast_signed()),
+            _ => displacement,
+        };
+        let (base, index) = (part(decoded.memory_base()), part(decoded.memory_index()));
+        let (scale, by_pc) = (decoded.memory_index_scale() as u8, decoded.is_ip_rel_memory_operand());
+        Some(Memory { segment, base, index, scale, displacement, size, access, by_pc })
+    }
+
+    /// The address beside the instruction that it names, if it names one.
+    #[must_use]
+    pub fn place(self) -> Option<u64> {
+        self.decoded.is_ip_rel_memory_operand().then(|| self.decoded.ip_rel_memory_address())
+    }
+
+    /// The registers and flags that it reads.
+    #[must_use]
+    pub fn reads(self) -> Registers {
+        self.each(|access| access.reads) | self.flags_read()
+    }
+
+    /// The registers and flags that it writes.
+    #[must_use]
+    pub fn writes(self) -> Registers {
+        self.each(|access| access.writes) | self.flags_written()
+    }
+
+    fn each(self, which: impl Fn(Access) -> bool) -> Registers {
+        let those = self.uses.iter().filter(|used| which(used.access));
+        those.fold(0, |all, used| all | used.part.register.bit())
+    }
+
+    /// The flags that it reads.
+    #[must_use]
+    pub fn flags_read(self) -> Registers {
+        flags(self.decoded.rflags_read())
+    }
+
+    /// The flags that it writes, or leaves undefined.
+    #[must_use]
+    pub fn flags_written(self) -> Registers {
+        flags(self.decoded.rflags_modified())
+    }
+
+    /// Whether it pushes or pops, named or not: it moves the stack pointer by what it accesses there.
+    #[must_use]
+    pub fn is_of_stack(self) -> bool {
+        self.decoded.is_stack_instruction()
+    }
+
+    /// Whether no other thread sees memory between what it reads and what it writes.
+    #[must_use]
+    pub fn is_atomic(self) -> bool {
+        self.decoded.has_lock_prefix() || self.decoded.mnemonic() == Mnemonic::Xchg && !self.memory.is_empty()
+    }
+
+    /// Whether both operands are one register and the result is 0.
+    #[must_use]
+    pub fn zeroes(self) -> bool {
+        use Mnemonic::{Pxor, Sub, Vpxor, Vxorpd, Vxorps, Xor, Xorpd, Xorps};
+        matches!(self.decoded.mnemonic(), Xor | Sub | Pxor | Vpxor | Xorps | Xorpd | Vxorps | Vxorpd)
+            && self.takes_one_twice()
+    }
+
+    /// Whether its last two operands are one register.
+    #[must_use]
+    pub fn takes_one_twice(self) -> bool {
+        let count = self.operand_count();
+        count >= 2 && self.register(count - 1).is_some() && self.register(count - 1) == self.register(count - 2)
+    }
+
+    /// Whether it adds or subtracts the carry flag, too.
+    #[must_use]
+    pub fn takes_carry(self) -> bool {
+        matches!(self.decoded.mnemonic(), Mnemonic::Adc | Mnemonic::Sbb)
+    }
+
+    /// What it does with values.
+    #[must_use]
+    pub fn step(self) -> Step {
+        self.x87().map_or_else(|| step::of(self), |stack| stack.step)
+    }
+
+    /// What it does to the registers of x87, if anything.
+    #[must_use]
+    pub fn x87(self) -> Option<Stack> {
+        x87::of(self)
+    }
+
+    /// Whether it leaves of its first register only parts that scalar code does not look at.
+    #[must_use]
+    pub fn replaces(self) -> bool {
+        step::replaces(self.decoded.mnemonic())
+    }
+}
+
+/// The segment, where it does not begin at 0.
+pub(super) fn segment(register: R) -> Option<Segment> {
+    match register {
+        R::FS => Some(Segment::Fs),
+        R::GS => Some(Segment::Gs),
+        _ => None,
+    }
+}
