@@ -7,7 +7,7 @@ use crate::output::say;
 
 /// Each status that is not a traced program's own: number, and what it means.
 pub const STATUSES: &[(u8, &str)] = &[
-    (USAGE, "the command line is wrong"),
+    (USAGE, "the command line is wrong, or its options do not go together"),
     (BAD_TRACE, "the trace (or the rows) cannot be read: damaged, of another version, or no such file at all"),
     (REQUEST, "this trace cannot give what was asked for"),
     (WRITE, "a file cannot be written"),
@@ -22,8 +22,8 @@ pub const STATUSES: &[(u8, &str)] = &[
 ];
 
 /// The same as the end of every help page.
-pub(crate) const HELP: &str = "Exit status: 0; 2 wrong usage; 3 unreadable trace; 4 a request that this trace cannot \
-    meet; 5 unwritable file; 6 every heuristic deadlocks; 7 check: efficiency too low; 8 decoders differ; 9 compare: \
+pub(crate) const HELP: &str = "Exit status: 0; 2 wrong usage, or options that do not go together; 3 unreadable trace; 4 a \
+    request that this trace cannot meet; 5 unwritable file; 6 every heuristic deadlocks; 7 check: efficiency too low; 8 decoders differ; 9 compare: \
     outputs differ; 70 bug. trace: the program's own, 128+n when signal n killed it; 125 it could not be recorded, \
     126 it could not be executed, 127 it was not found.";
 

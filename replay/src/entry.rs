@@ -1,5 +1,7 @@
 //! What the registry says about a measure.
 
+use std::ops::Range;
+
 use crate::columns::Column;
 use crate::metrics::{Measure, Measured};
 use crate::{Outcome, Value};
@@ -32,6 +34,19 @@ pub struct Switch {
     pub help: &'static str,
     /// The numbers that it takes, ends included; none where it takes none.
     pub number: Option<(u32, u32)>,
+}
+
+/// An option of the command line that names variables of the program, for a measure of their addresses. It may be given
+/// several times, and asks for the measure.
+pub struct Parameter {
+    /// Its name: `buffer` for `--buffer`.
+    pub name: &'static str,
+    /// What it does, in one line.
+    pub help: &'static str,
+    /// The measure.
+    pub of: &'static Entry,
+    /// Asks for the measure, with the addresses of the variables.
+    pub measure: fn(Vec<Range<u64>>) -> Measure,
 }
 
 /// A table for people, a row per outcome.

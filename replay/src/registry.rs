@@ -5,8 +5,9 @@ use std::io::Write;
 use std::path::Path;
 
 use crate::columns::{self, Column, Setting};
-pub use crate::entry::{Cell, Entry, Switch, Table};
+pub use crate::entry::{Cell, Entry, Parameter, Switch, Table};
 use crate::metrics;
+pub use crate::metrics::memory::SWITCH as MEMORY;
 use crate::{Error, Outcome, Result};
 
 /// A line of the registry.
@@ -39,6 +40,9 @@ pub static REGISTRY: &[Line] = &[
     Line::Measured(&metrics::lane_map::ENTRY),
     Line::Measured(&metrics::checker::ENTRY),
 ];
+
+/// The options that name variables for measures.
+pub static PARAMETERS: &[&Parameter] = &[&metrics::spaces::BUFFER];
 
 /// All measures, in order.
 pub fn measures() -> impl Iterator<Item = &'static Entry> {

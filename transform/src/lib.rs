@@ -26,6 +26,7 @@ mod error;
 mod flow;
 mod joining;
 pub mod llvm;
+mod pass;
 mod passes;
 mod refusal;
 mod registry;
@@ -39,7 +40,8 @@ pub use context::Context;
 pub use cost::{Cost, CostModel, X86_64};
 pub use error::{APT_LINE, Error, Result};
 pub use flow::Flow;
-pub use registry::{Pass, Pipeline, REGISTRY};
+pub use pass::Pass;
+pub use registry::{Pipeline, REGISTRY};
 pub use remark::{
     Added, Aligned, BarrierPlace, Format, GuardKind, Kind, Linearized, MarkFault, MeldCase, Melding, Place, Reason,
     Remark, Spills, Split, Unmeldable,

@@ -2,27 +2,15 @@
 
 use std::fmt;
 
-use parameters::{Named, Parameter, Settings, Spec, Values};
+use parameters::{Named, Parameter, Settings, Spec};
 
-use crate::context::{Context, ONLY_DIVERGENT, THRESHOLD};
+use crate::context::{Context, THRESHOLD};
 use crate::cost::{CostModel, X86_64};
-use crate::llvm::{Function, Module, WellFormed};
+use crate::llvm::{Module, WellFormed};
+use crate::pass::{Pass, Run};
 use crate::trips::Trips;
 use crate::{Error, Reason, Remark, Result};
 use crate::{passes, refusal};
-
-/// A pass.
-pub struct Pass {
-    /// Its name on the command line, in reports, and its file's.
-    pub name: &'static str,
-    /// What it does, in one sentence.
-    pub summary: &'static str,
-    /// Where it comes from.
-    pub source: &'static str,
-    /// Its parameters.
-    pub parameters: &'static [Parameter],
-    run: Run,
-}
 
 impl Named for Pass {
     const KIND: &'static str = "pass";
@@ -41,61 +29,6 @@ impl Named for Pass {
 
     fn parameters(&self) -> &'static [Parameter] {
         self.parameters
-    }
-}
-
-/// Of the pass `meld`.
-const MELD: &[Parameter] = &[
-    Parameter {
-        name: "threshold",
-        values: Values::Number(-1_000_000_000, 1_000_000_000),
-        default: 10,
-        help: "the least share of both sides' cycles, in percent, that melding must save by estimate; below 0, \
-               everything that can be melded is, whatever it costs",
-    },
-    Parameter {
-        name: "align",
-        values: Values::OneOf(passes::meld::ALIGNMENTS),
-        default: 0,
-        help: "how pairs of subgraphs are chosen: the best first, or the best alignment of both paths",
-    },
-    Parameter {
-        name: "only-divergent",
-        values: Values::YesNo,
-        default: 0,
-        help: "whether branches are left alone that the divergence analysis of the module proves uniform",
-    },
-    Parameter {
-        name: "unpredicate",
-        values: Values::YesNo,
-        default: 1,
-        help: "whether instructions without a partner are put under a branch; those that may trap or have effects \
-             always are",
-    },
-    Parameter {
-        name: "once",
-        values: Values::YesNo,
-        default: 0,
-        help: "whether a function is processed only once, so that melded code is not melded again",
-    },
-];
-
-/// How a pass is run.
-enum Run {
-    /// Over each function that may be optimised.
-    Functions {
-        /// Over one function.
-        each: for<'m> fn(&mut Function<'m>, &mut Context<'m>),
-        /// Once after all, with remarks on the module.
-        after: Option<for<'m> fn(&'m Module, &mut Context<'m>)>,
-    },
-    /// Over the module as a whole, which the pass leaves well formed by itself.
-    Module(fn(&mut Module, &Settings) -> Vec<Remark>),
-}
-
-impl Run {
-    const fn each(each: for<'m> fn(&mut Function<'m>, &mut Context<'m>)) -> Run {
-        Run::Functions { each, after: None }
     }
 }
 
@@ -127,103 +60,21 @@ impl Pass {
 
 /// All passes, in the order in which they are listed. They are run in the order in which they are asked for.
 pub static REGISTRY: &[Pass] = &[
-    Pass {
-        name: "none",
-        summary: "changes nothing: the baseline that every transformation is compared with",
-        source: "lockstep",
-        parameters: &[],
-        run: Run::each(passes::none::run),
-    },
-    Pass {
-        name: "layout",
-        summary: "puts blocks in topological order with loops in a row, so that min-pc models reconverge at joins",
-        source: "Bourdoncle, FMPA 1993",
-        parameters: &[],
-        run: Run::each(passes::layout::run),
-    },
-    Pass {
-        name: "fcs",
-        summary: "fuses calls of one function that stand on the two sides of a branch into one call",
-        source: "Teixeira, Collange, Pereira, SBAC-PAD 2015",
-        parameters: &[THRESHOLD, ONLY_DIVERGENT],
-        run: Run::Functions { each: passes::fcs::run, after: Some(passes::fcs::remark_on_endless_calls) },
-    },
-    Pass {
-        name: "tail-merge",
-        summary: "lets arms that end with the same instructions share them",
-        source: "a baseline of the paper of fcs",
-        parameters: &[THRESHOLD, ONLY_DIVERGENT],
-        run: Run::each(passes::tail_merge::run),
-    },
-    Pass {
-        name: "branch-fusion",
-        summary: "merges arms without calls instruction by instruction, with selects for operands that differ",
-        source: "Coutinho, Sampaio, Pereira, Meira, PACT 2011",
-        parameters: &[THRESHOLD, ONLY_DIVERGENT],
-        run: Run::each(passes::branch_fusion::run),
-    },
-    Pass {
-        name: "meld",
-        summary: "melds similar parts of the control flow on the two sides of a branch: ifs, loops, blocks",
-        source: "Saumya, Sundararajah, Kulkarni, CFM 2021",
-        parameters: MELD,
-        run: Run::each(passes::meld::run),
-    },
-    Pass {
-        name: "spill",
-        summary: "allocates registers by linear scan and makes the spill code explicit, to local memory or, where threads agree, to a warp's shared memory",
-        source: "Sampaio, Martins, Collange, Pereira, 2012",
-        parameters: passes::spill::PARAMETERS,
-        run: Run::Module(passes::spill::run),
-    },
-    Pass {
-        name: "speculative",
-        summary: "reports where marks make lanes wait for each other, and the barrier operations that this takes; it \
-             changes nothing",
-        source: "Damani et al., CGO 2020",
-        parameters: passes::speculative::PARAMETERS,
-        run: Run::Module(passes::speculative::run),
-    },
-    Pass {
-        name: "linearize",
-        summary: "makes unstructured control flow structured, by guards in one row instead of copies; it has to run last",
-        source: "Anantpur, Govindarajan, CC 2014",
-        parameters: passes::linearize::PARAMETERS,
-        run: Run::each(passes::linearize::run),
-    },
-    Pass {
-        name: "split-nodes",
-        summary: "makes unstructured control flow structured by copies of code, the baseline of linearize; it has to run last",
-        source: "Zhang, D'Hollander, TSE 2004",
-        parameters: &[passes::linearize::GROWTH],
-        run: Run::Module(passes::split_nodes::run),
-    },
-    Pass {
-        name: "structurizecfg",
-        summary: "makes unstructured control flow structured by LLVM's own pass of this name; it has to run last",
-        source: "LLVM 19",
-        parameters: &[passes::linearize::GROWTH],
-        run: Run::Module(passes::structurizecfg::run),
-    },
+    passes::none::ENTRY,
+    passes::layout::ENTRY,
+    passes::fcs::ENTRY,
+    passes::tail_merge::ENTRY,
+    passes::branch_fusion::ENTRY,
+    passes::meld::ENTRY,
+    passes::spill::ENTRY,
+    passes::speculative::ENTRY,
+    passes::linearize::ENTRY,
+    passes::split_nodes::ENTRY,
+    passes::structurizecfg::ENTRY,
 ];
 
 /// Passes that are not listed, such as those that always fail, for tests of what follows then.
-static HIDDEN: &[Pass] = &[
-    Pass {
-        name: "refused",
-        summary: "breaks the code and then detects it: for tests",
-        source: "lockstep",
-        parameters: &[],
-        run: Run::Module(passes::refused::run),
-    },
-    Pass {
-        name: "spoilt",
-        summary: "breaks the code and does not detect it: for tests",
-        source: "lockstep",
-        parameters: &[],
-        run: Run::Module(passes::refused::run_unnoticed),
-    },
-];
+static HIDDEN: &[Pass] = &[passes::refused::ENTRY, passes::refused::SPOILT];
 
 /// Passes to run, in order, and how they decide.
 #[derive(Clone)]
@@ -285,6 +136,11 @@ impl Pipeline {
             self.passes.push(pass);
         }
         Ok(self)
+    }
+
+    /// Whether one of them makes control flow structured, which must be kept.
+    pub(crate) fn structures(&self) -> bool {
+        self.passes.iter().any(|pass| pass.entry().structures)
     }
 
     /// The names, in order.

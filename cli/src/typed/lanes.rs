@@ -21,14 +21,14 @@ pub(crate) enum LaneKind {
 /// The rule of the view that these stand for.
 ///
 /// # Errors
-/// When no code of the trace lies at the loop's place, or a loop is named for lanes that are not iterations.
+/// When no code of the trace lies at the loop's place.
 pub(crate) fn rule(kind: Option<LaneKind>, at: Option<&Place>, trace: &Trace) -> replay::Result<Lanes> {
     match (kind, at) {
         (None | Some(LaneKind::Threads), None) => Ok(Lanes::Threads),
         (Some(LaneKind::Calls), None) => Ok(Lanes::Calls),
         (Some(LaneKind::Tasks), None) => Ok(Lanes::Tasks),
         (Some(LaneKind::Iterations), None) => Ok(Lanes::Iterations(WhichLoops::Worksharing { of_chunks: Vec::new() })),
-        (None | Some(LaneKind::Iterations), Some(place)) => {
+        (_, Some(place)) => {
             let at: Vec<Pc> = place.code(trace, &mut Source::new(trace)).into_iter().collect();
             if at.is_empty() {
                 let text = format!(
@@ -37,9 +37,6 @@ pub(crate) fn rule(kind: Option<LaneKind>, at: Option<&Place>, trace: &Trace) ->
                 return Err(replay::Error::Request(text));
             }
             Ok(Lanes::Iterations(WhichLoops::At(at)))
-        }
-        (Some(LaneKind::Threads | LaneKind::Calls | LaneKind::Tasks), Some(_)) => {
-            Err(replay::Error::Request("--loop goes with --lanes iterations only: leave out one of the two".to_owned()))
         }
     }
 }

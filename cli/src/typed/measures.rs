@@ -6,46 +6,47 @@ use attribution::Source;
 use clap::builder::{RangedU64ValueParser, ValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Command, Error, FromArgMatches};
 use replay::metrics::Measure;
-use replay::registry::{Entry, Switch, measures};
+use replay::registry::{Entry, PARAMETERS, Parameter, Switch, measures};
 
 /// The measures that were asked for by their own options.
 #[derive(Clone, Default)]
 pub(crate) struct Measures {
     asked: Vec<(&'static Entry, u32)>,
+    /// Options that name variables, with the names.
+    named: Vec<(&'static Parameter, Vec<String>)>,
 }
 
 impl Measures {
-    /// Whether an option of this name was given.
-    pub(crate) fn has(&self, name: &str) -> bool {
-        self.asked.iter().any(|(entry, _)| entry.switch.is_some_and(|s| s.name == name))
-    }
-
     /// Asks for those of this option, which another implies.
-    pub(crate) fn imply(&mut self, name: &str) {
-        if !self.has(name) {
-            self.asked.extend(of_switch(name).map(|entry| (entry, 0)));
-        }
+    pub(crate) fn imply(&mut self, switch: &Switch) {
+        let of_switch = measures().filter(|entry| entry.switch == Some(switch));
+        let missing: Vec<&Entry> = of_switch.filter(|entry| !self.has(entry)).collect();
+        self.asked.extend(missing.into_iter().map(|entry| (entry, 0)));
     }
 
-    /// Takes back those of this option: something else asks for the measure.
-    pub(crate) fn take_back(&mut self, name: &str) {
-        self.asked.retain(|(entry, _)| entry.switch.is_none_or(|s| s.name != name));
+    fn has(&self, entry: &Entry) -> bool {
+        self.asked.iter().any(|(asked, _)| asked.name == entry.name)
     }
 
     /// Whether one of them needs a trace with memory addresses.
     pub(crate) fn need_addresses(&self) -> bool {
-        self.asked.iter().any(|(entry, _)| entry.needs_addresses)
+        let named = self.named.iter().map(|(parameter, _)| parameter.of);
+        self.asked.iter().map(|(entry, _)| *entry).chain(named).any(|entry| entry.needs_addresses)
     }
 
     /// What the replay is asked for.
-    pub(crate) fn measures(&self) -> Vec<Measure> {
-        self.asked.iter().filter_map(|(entry, number)| Some(entry.measure?(*number))).collect()
+    ///
+    /// # Errors
+    /// When no binary of the trace has a variable that was named.
+    pub(crate) fn measures(&self, source: &Source) -> replay::Result<Vec<Measure>> {
+        let is_named = |entry: &Entry| self.named.iter().any(|(parameter, _)| parameter.of.name == entry.name);
+        let plain = self.asked.iter().filter(|(entry, _)| !is_named(entry));
+        let mut all: Vec<Measure> = plain.filter_map(|(entry, number)| Some(entry.measure?(*number))).collect();
+        for (parameter, names) in &self.named {
+            all.push((parameter.measure)(variables(parameter.name, names, source)?));
+        }
+        Ok(all)
     }
-}
-
-/// The measures that share this option.
-fn of_switch(name: &str) -> impl Iterator<Item = &'static Entry> {
-    measures().filter(move |entry| entry.switch.is_some_and(|s| s.name == name))
 }
 
 /// Each option once, in order.
@@ -71,7 +72,14 @@ impl clap::Args for Measures {
                 }
             }
         };
-        command.args(switches().into_iter().map(argument))
+        let named = |parameter: &&Parameter| {
+            Arg::new(parameter.name)
+                .long(parameter.name)
+                .help(parameter.help)
+                .value_name("NAME")
+                .action(ArgAction::Append)
+        };
+        command.args(switches().into_iter().map(argument)).args(PARAMETERS.iter().map(named))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -90,7 +98,11 @@ impl FromArgMatches for Measures {
             };
             asked.extend(number.map(|number| (entry, number)));
         }
-        Ok(Measures { asked })
+        let names = |parameter: &&'static Parameter| {
+            let names = matches.get_many::<String>(parameter.name)?;
+            Some((*parameter, names.cloned().collect()))
+        };
+        Ok(Measures { asked, named: PARAMETERS.iter().filter_map(names).collect() })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
@@ -99,17 +111,14 @@ impl FromArgMatches for Measures {
     }
 }
 
-/// Where the variables of these names lie.
-///
-/// # Errors
-/// When no binary of the trace has one of such a name.
-pub(crate) fn buffers(names: &[String], source: &Source) -> replay::Result<Vec<Range<u64>>> {
+/// Where the variables of these names lie, which this option named.
+fn variables(option: &str, names: &[String], source: &Source) -> replay::Result<Vec<Range<u64>>> {
     let mut all = Vec::new();
     for name in names {
         let found = source.variables(name);
         if found.is_empty() {
             let text = format!(
-                "--buffer {name}: no binary of the trace has a symbol for a variable of this name with a size; name \
+                "--{option} {name}: no binary of the trace has a symbol for a variable of this name with a size; name \
                  another, or build without stripping symbols"
             );
             return Err(replay::Error::Request(text));

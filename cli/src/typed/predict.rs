@@ -327,14 +327,15 @@ fn marked(
 /// them.
 ///
 /// # Errors
-/// When there is none.
-pub(crate) fn obedient(models: &[Spec]) -> replay::Result<Vec<Spec>> {
+/// When there is none: what was typed does not go together.
+pub(crate) fn obedient(models: &[Spec]) -> Result<Vec<Spec>, String> {
     let obeys = |spec: &&Spec| spec.entry().name == COLLECTING && spec.settings.choice("meet") == 0;
     let obey: Vec<Spec> = models.iter().filter(obeys).cloned().collect();
     match obey.is_empty() {
-        true => Err(replay::Error::Request(format!(
-            "--predict: only {COLLECTING} with meet=barriers collects lanes at predicted places: add {COLLECTING} to --heuristic"
-        ))),
+        true => Err(format!(
+            "--predict: only {COLLECTING} with meet=barriers collects lanes at predicted places: add {COLLECTING} to \
+             --heuristic"
+        )),
         false => Ok(obey),
     }
 }

@@ -6,11 +6,11 @@ use verdict::reorder::Reorder;
 
 /// What was typed.
 #[derive(clap::Args, Clone)]
-pub(crate) struct Typed {
+pub(crate) struct ReorderOptions {
     /// Regroup lanes each time that they come to this line (file.c:42) or address, as shader execution reordering does:
     /// those that come there for the same time are sorted by --key and make new warps. Shown beside the same lanes
     /// without it
-    #[arg(long, value_name = "PLACE", conflicts_with_all = ["group", "loops", "dependences", "verdict"])]
+    #[arg(long, value_name = "PLACE")]
     reorder: Option<Place>,
 
     /// What --reorder sorts lanes by: path, trips or instructions, of what they run up to where they are regrouped
@@ -23,7 +23,7 @@ fn key(text: &str) -> Result<SortKey, String> {
     text.parse().map_err(|()| "it is path, trips or instructions".to_owned())
 }
 
-impl Typed {
+impl ReorderOptions {
     /// What was meant; none where lanes are not regrouped.
     pub(crate) fn meant(&self) -> Option<Reorder> {
         let place = self.reorder.clone()?;

@@ -3,10 +3,13 @@
 
 use std::fmt;
 use std::io::Read;
+use std::ops::Deref;
 use std::path::Path;
 use std::str::FromStr;
 
 use attribution::Place;
+use clap::error::ErrorKind;
+use clap::{ArgMatches, Command, FromArgMatches};
 use replay::view::{CodeFilter, Locks, Region, View, ViewOptions};
 use replay::{Contended, ReplayOptions, Setting};
 use trace_format::{Action, Trace};
@@ -66,6 +69,51 @@ pub(crate) struct Selection {
     pub(crate) group: Groups,
 }
 
+/// The options of which `replay` compares several.
+pub(crate) const WIDTHS: &str = "warp_size";
+pub(crate) const GROUPS: &str = "group";
+pub(crate) const LOCKS: &str = "locks";
+
+/// The same for verbs that look at one view: with one width, one grouping and one rule for locks.
+#[derive(Clone)]
+pub(crate) struct OneView(Selection);
+
+impl Deref for OneView {
+    type Target = Selection;
+
+    fn deref(&self) -> &Selection {
+        &self.0
+    }
+}
+
+impl clap::Args for OneView {
+    fn augment_args(command: Command) -> Command {
+        Selection::augment_args(command)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Selection::augment_args_for_update(command)
+    }
+}
+
+impl FromArgMatches for OneView {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<OneView, clap::Error> {
+        let selection = Selection::from_arg_matches(matches)?;
+        selection.check()?;
+        if let Some(option) = selection.several().next() {
+            let option = option.replace('_', "-");
+            let text = format!("--{option}: only `replay` compares several: name one here");
+            return Err(clap::Error::raw(ErrorKind::ValueValidation, text));
+        }
+        Ok(OneView(selection))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = OneView::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
 /// The rules for locks that were asked for; at least one.
 #[derive(Clone)]
 pub(crate) struct LockRules(Vec<Locks>);
@@ -106,31 +154,28 @@ impl fmt::Display for LockRules {
 }
 
 impl Selection {
-    /// The lanes of the trace, for verbs that look at one view.
+    /// The lanes of the trace, where one rule for locks is named.
     pub(crate) fn view(&self, trace: &Trace) -> replay::Result<View> {
-        self.one_way("here, where only `replay` compares them")?;
-        match self.locks.rules() {
-            [only] => self.view_with(trace, *only),
-            several => Err(replay::Error::Request(format!(
-                "only `replay` compares rules for locks, and here there are {}; name one with --locks",
-                several.len()
-            ))),
-        }
+        self.view_with(trace, self.locks.rules()[0])
     }
 
-    /// Refuses several widths or groupings where one is wanted.
-    pub(crate) fn one_way(&self, place: &str) -> replay::Result<()> {
-        match self.is_sweep() {
-            true => Err(replay::Error::Request(format!(
-                "only one width and one grouping are possible {place}; name one with -W and one with --group"
-            ))),
-            false => Ok(()),
-        }
+    /// The options that name several of what there is one of in most places.
+    pub(crate) fn several(&self) -> impl Iterator<Item = &'static str> {
+        let widths = self.warp_size.as_ref().map_or(1, |widths| widths.all().len());
+        let all = [(WIDTHS, widths), (GROUPS, self.group.all().len()), (LOCKS, self.locks.rules().len())];
+        all.into_iter().filter(|(_, named)| *named > 1).map(|(option, _)| option)
     }
 
-    /// Whether several widths or groupings were named.
-    pub(crate) fn is_sweep(&self) -> bool {
-        self.warp_size.as_ref().is_some_and(|widths| widths.all().len() > 1) || self.group.all().len() > 1
+    /// Refuses a loop for lanes that are no iterations.
+    ///
+    /// # Errors
+    /// Of usage.
+    pub(crate) fn check(&self) -> Result<(), clap::Error> {
+        if self.at_loop.is_some() && !matches!(self.lanes, None | Some(LaneKind::Iterations)) {
+            let text = "--loop goes with --lanes iterations only: leave out one of the two";
+            return Err(clap::Error::raw(ErrorKind::ArgumentConflict, text));
+        }
+        Ok(())
     }
 
     /// The lanes of a warp, where they were named.
@@ -176,7 +221,7 @@ impl Selection {
         }
     }
 
-    fn are_parts_of_threads(&self) -> bool {
+    pub(crate) fn are_parts_of_threads(&self) -> bool {
         self.at_loop.is_some() || !matches!(self.lanes, None | Some(LaneKind::Threads))
     }
 

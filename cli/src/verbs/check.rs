@@ -16,7 +16,7 @@ use crate::exit;
 use crate::output::{WithColours, say, show};
 use crate::shown::table;
 use crate::typed::machine;
-use crate::typed::selection::{self, Selection};
+use crate::typed::selection::{self, OneView};
 use crate::width::{self, Wide};
 
 /// Fail when a trace's SIMT efficiency under a heuristic is below a minimum, and list the lines below it
@@ -27,12 +27,12 @@ pub(crate) struct Args {
 
     /// The reconvergence heuristic: a name, or name:parameter=value (see `lockstep heuristics`). Default: that of
     /// --machine nvidia
-    #[arg(long, short = 'H', visible_alias = "heuristic", value_name = "HEURISTIC", value_parser = Spec::parse)]
-    model: Option<Spec>,
+    #[arg(long, short = 'H', visible_alias = "model", value_name = "HEURISTIC", value_parser = Spec::parse)]
+    heuristic: Option<Spec>,
 
     /// The machine whose efficiency is compared: by the nearest model, with the machine's warp size; lanes that are
     /// predicated off count as active. Default: nvidia
-    #[arg(long, value_name = "MACHINE", value_parser = machine::parser(), conflicts_with = "model")]
+    #[arg(long, value_name = "MACHINE", value_parser = machine::parser(), conflicts_with = "heuristic")]
     machine: Option<Machine>,
 
     /// The minimum SIMT efficiency (thread instructions / (fetches x warp size)), 0 to 1
@@ -40,7 +40,7 @@ pub(crate) struct Args {
     min_efficiency: f64,
 
     #[command(flatten)]
-    selection: Selection,
+    selection: OneView,
 
     /// The most lines to list
     #[arg(long, value_name = "N", default_value_t = 20)]
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let trace = selection::open(&args.trace)?;
     let view = args.selection.view(&trace)?;
     say!("{}", view.summary());
-    let subject = Subject::of(args.machine, args.model.iter().cloned().collect());
+    let subject = Subject::of(args.machine, args.heuristic.iter().cloned().collect());
     let options = ReplayOptions { measures: vec![Causes::measure()], ..args.selection.options() };
     let options = subject.options(options, &view);
     let prepared = Prepared::new(&view, true)?;

@@ -15,7 +15,7 @@ use serde_json::json;
 use crate::exit;
 use crate::output::{self, Output, WithColours, is_stdout, print, say};
 use crate::typed::models::{self, Models};
-use crate::typed::selection::{self, Selection};
+use crate::typed::selection::{self, OneView};
 use crate::width::{self, Wide};
 
 /// Trace two builds of a program, replay both, and show them side by side
@@ -32,11 +32,11 @@ pub(crate) struct Args {
 
     /// Reconvergence heuristics: a name, or name:parameter=value, several with commas, or all (see `lockstep
     /// heuristics`)
-    #[arg(long, short = 'H', value_name = "LIST", default_value = "all", value_parser = Models::parse)]
+    #[arg(long, short = 'H', visible_alias = "model", value_name = "LIST", default_value = "all", value_parser = Models::parse)]
     heuristic: Vec<Models>,
 
     #[command(flatten)]
-    selection: Selection,
+    selection: OneView,
 
     /// Print JSON instead of the table
     #[arg(long)]

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use verdict::Subject;
 
 use crate::output::{WithColours, print, say, show};
-use crate::typed::selection::{self, Selection};
+use crate::typed::selection::{self, OneView};
 use crate::width::{self, Wide};
 
 /// Show what changed between two results: rows of `replay --csv` per heuristic, or traces by source line
@@ -30,11 +30,11 @@ pub(crate) struct Args {
     after: PathBuf,
 
     /// For traces: the reconvergence heuristic. Default: that of replay --machine nvidia
-    #[arg(long, short = 'H', visible_alias = "heuristic", value_name = "HEURISTIC", value_parser = Spec::parse)]
-    model: Option<Spec>,
+    #[arg(long, short = 'H', visible_alias = "model", value_name = "HEURISTIC", value_parser = Spec::parse)]
+    heuristic: Option<Spec>,
 
     #[command(flatten)]
-    selection: Selection,
+    selection: OneView,
 
     /// For traces: the most lines to show, those that changed most first
     #[arg(long, value_name = "N", default_value_t = 20)]
@@ -189,7 +189,7 @@ impl Changed {
 fn by_line(args: &Args, path: &Path) -> anyhow::Result<(Facts, BTreeMap<String, [u64; 3]>)> {
     let trace = selection::open(path)?;
     let view = args.selection.view(&trace)?;
-    let subject = Subject::of(None, args.model.iter().cloned().collect());
+    let subject = Subject::of(None, args.heuristic.iter().cloned().collect());
     let options = ReplayOptions { measures: vec![Causes::measure()], ..args.selection.options() };
     let options = subject.options(options, &view);
     let mut outcomes = replay::replay(&view, &subject.models, &options, None, &|_, _| {})?;

@@ -9,7 +9,7 @@ use report::page::{self, Request};
 use verdict::Subject;
 
 use crate::output::{Output, counted, progress, say};
-use crate::typed::selection::{self, Selection};
+use crate::typed::selection::{self, OneView};
 
 /// Write what a replay shows in the format of another tool: a flame graph, or a time line
 #[derive(clap::Args)]
@@ -26,11 +26,11 @@ pub(crate) struct Args {
     output: PathBuf,
 
     /// The reconvergence heuristic. Default: that of replay --machine nvidia
-    #[arg(long, short = 'H', visible_alias = "heuristic", value_name = "HEURISTIC", value_parser = Spec::parse)]
-    model: Option<Spec>,
+    #[arg(long, short = 'H', visible_alias = "model", value_name = "HEURISTIC", value_parser = Spec::parse)]
+    heuristic: Option<Spec>,
 
     #[command(flatten)]
-    selection: Selection,
+    selection: OneView,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -42,7 +42,7 @@ enum Format {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let subject = Subject::of(None, args.model.iter().cloned().collect());
+    let subject = Subject::of(None, args.heuristic.iter().cloned().collect());
     let trace = selection::open(&args.trace)?;
     let view = args.selection.view(&trace)?;
     let bar = progress();

@@ -15,7 +15,6 @@ pub(crate) mod plot;
 pub(crate) mod replay;
 pub(crate) mod report;
 pub(crate) mod setup;
-mod spread;
 pub(crate) mod suggest;
 pub(crate) mod trace;
 #[cfg(feature = "transform")]

@@ -11,7 +11,7 @@ use verdict::{Machine, Subject};
 use crate::output::{Output, counted, progress, say};
 use crate::typed::machine;
 use crate::typed::models::{self, Models};
-use crate::typed::selection::{self, Selection};
+use crate::typed::selection::{self, OneView};
 use crate::typed::syntax::SyntaxName;
 
 /// Write a page that shows how well a program runs in lockstep, and where it does not; of two traces, what changed
@@ -28,12 +28,12 @@ pub(crate) struct Args {
     output: PathBuf,
 
     /// The reconvergence heuristic that the page is about. Default: that of --machine nvidia
-    #[arg(long, short = 'H', visible_alias = "heuristic", value_name = "HEURISTIC", value_parser = Spec::parse)]
-    model: Option<Spec>,
+    #[arg(long, short = 'H', visible_alias = "model", value_name = "HEURISTIC", value_parser = Spec::parse)]
+    heuristic: Option<Spec>,
 
     /// The machine that the page is about: its nearest model, with the machine's warp size; the page also shows what
     /// other models of that machine say. Default: nvidia
-    #[arg(long, value_name = "MACHINE", value_parser = machine::parser(), conflicts_with = "model")]
+    #[arg(long, value_name = "MACHINE", value_parser = machine::parser(), conflicts_with = "heuristic")]
     machine: Option<Machine>,
 
     /// The heuristics among which it is ranked
@@ -50,12 +50,12 @@ pub(crate) struct Args {
     proved: Vec<PathBuf>,
 
     #[command(flatten)]
-    selection: Selection,
+    selection: OneView,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let models = models::all_of(&args.models);
-    let subject = Subject::of(args.machine, args.model.iter().cloned().collect());
+    let subject = Subject::of(args.machine, args.heuristic.iter().cloned().collect());
     let models = models::each_once(subject.models.iter().chain(&models));
     let mut programs = Vec::new();
     for path in std::iter::once(&args.trace).chain(&args.after) {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use attribution::table::{Align, grouped, percent};
 use attribution::{Source, typed_prediction};
-use heuristics::{ParseError, Prediction, Spec};
+use heuristics::{Prediction, Spec};
 use replay::metrics::{Stalls, Traffic};
 use replay::suggest::{Candidate, Estimate, Search, Suggestions, Together, Tried, cost, passes, suggest, transactions};
 use replay::view::View;
@@ -17,7 +17,7 @@ use verdict::{COLLECTING, thresholds};
 use crate::exit;
 use crate::output::{WithColours, print, progress, say, show};
 use crate::typed::predict;
-use crate::typed::selection::{self, Selection};
+use crate::typed::selection::{self, OneView};
 use crate::typed::spin;
 use crate::width::{self, Wide};
 
@@ -36,10 +36,10 @@ pub(crate) struct Args {
     trace: PathBuf,
 
     #[command(flatten)]
-    selection: Selection,
+    selection: OneView,
 
     /// The model to try them under: barrier, with parameters (barrier:placement=structured)
-    #[arg(long, short = 'H', value_name = "MODEL", default_value = COLLECTING, value_parser = Model::parse)]
+    #[arg(long, short = 'H', visible_alias = "model", value_name = "MODEL", default_value = COLLECTING, value_parser = Model::parse)]
     heuristic: Model,
 
     /// The most places to try, those that could save most first
@@ -79,8 +79,10 @@ struct Model {
 }
 
 impl Model {
-    fn parse(text: &str) -> Result<Model, ParseError> {
-        Ok(Model { typed: text.to_owned(), spec: Spec::parse(text)? })
+    fn parse(text: &str) -> Result<Model, String> {
+        let spec = Spec::parse(text).map_err(|why| why.to_string())?;
+        predict::obedient(std::slice::from_ref(&spec))?;
+        Ok(Model { typed: text.to_owned(), spec })
     }
 }
 
@@ -92,7 +94,6 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         say!("{}", view.summary());
         spin::advice(&trace, view.summary()).into_iter().for_each(|advice| say!("{advice}"));
     }
-    let model = predict::obedient(std::slice::from_ref(&args.heuristic.spec))?.remove(0);
     if args.memory && !trace.meta().memory {
         let why = "the trace has no memory addresses: record it with trace --memory, or leave --memory out";
         return Err(replay::Error::Request(format!("{}: {why}", args.trace.display())).into());
@@ -108,7 +109,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     };
     let thresholds = args.thresholds(&view);
     let (most, together) = (args.candidates, usize::from(args.together));
-    let search = Search { model: &model, most, thresholds: &thresholds, together, least: 0.0 };
+    let search = Search { model: &args.heuristic.spec, most, thresholds: &thresholds, together, least: 0.0 };
     let found = suggest(&prepared, search, &options, &done)?;
     if !found.before.is_complete() {
         bar.finish_and_clear();

@@ -17,7 +17,7 @@ use transform::spmd::{Claim, Options, Program, Rule, claims};
 
 use crate::exit;
 use crate::output::{WithColours, print, say};
-use crate::typed::selection::{self, Selection};
+use crate::typed::selection::{self, OneView};
 use crate::verified::code::{self, Code, Made};
 use crate::verified::judged::{About, Class, Judged, Precision, Share, judge};
 use crate::verified::observed::{Example, Observed, Watch, measure};
@@ -44,11 +44,11 @@ pub(crate) struct Args {
     tid: Vec<(String, usize)>,
 
     /// The model, which says where lanes that parted meet again
-    #[arg(long, short = 'H', value_name = "MODEL", default_value = "ipdom")]
+    #[arg(long, short = 'H', visible_alias = "model", value_name = "MODEL", default_value = "ipdom")]
     heuristic: String,
 
     #[command(flatten)]
-    selection: Selection,
+    selection: OneView,
 
     /// How to group the figures of precision
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = By::Function)]

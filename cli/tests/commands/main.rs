@@ -20,6 +20,7 @@ mod locks;
 mod machine;
 mod measures;
 mod micro_programs;
+mod modes;
 mod page;
 mod pipes;
 mod predicted_schedules;

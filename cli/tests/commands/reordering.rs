@@ -88,7 +88,7 @@ fn what_cannot_be_regrouped_is_refused() {
     let said = refused(&["--reorder", &place, "--key", "size"]);
     assert!(said.contains("it is path, trips or instructions"), "{said}");
     let said = refused(&["--reorder", &place, "-W", "4,8"]);
-    assert!(said.contains("with --reorder"), "{said}");
+    assert!(said.contains("'--warp-size 4,8' cannot be used with '--reorder <PLACE>'"), "{said}");
 }
 
 /// Where each lane is a warp of its own, regrouping changes nothing: not the fetches, nor the memory transactions of a

@@ -31,7 +31,8 @@ impl Traced {
         if arguments.is_empty() {
             let trace = trace_format::Trace::open(self.path().as_ref()).unwrap();
             let answer = verdict::Question::default().ask(&trace).unwrap();
-            assert_eq!(answer.verdict.as_ref().unwrap().json(), verdict);
+            let json = answer.verdict.as_ref().unwrap().json().to_string();
+            assert_eq!(serde_json::from_str::<Value>(&json).unwrap(), verdict);
             let printed = succeed("replay", &[&self.path()]);
             assert!(printed.starts_with(&format!("{answer}\n\n")), "{answer}\n{printed}");
         }

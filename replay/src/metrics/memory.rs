@@ -16,7 +16,7 @@ use crate::entry::{Entry, Switch, of};
 use crate::{Column, Outcome, Result, Value};
 
 /// The switch of this measure and of [`super::Traffic`].
-pub(crate) static SWITCH: Switch = Switch {
+pub static SWITCH: Switch = Switch {
     name: "memory",
     help: "Classify memory accesses (uniform, affine, scattered) and count their transactions; the trace must have addresses",
     number: None,

@@ -26,7 +26,7 @@ use trace_format::Pc;
 
 use super::traffic::transactions;
 use super::{Ended, Finding, Measure, Measured, Metric, Step};
-use crate::entry::{Cell, Entry, Switch, Table, of};
+use crate::entry::{Cell, Entry, Parameter, Switch, Table, of};
 use crate::{Column, Result};
 
 /// The measure.
@@ -76,6 +76,15 @@ pub(crate) static ENTRY: Entry = Entry {
                 .to_owned()
         },
     }),
+};
+
+/// The option that names the buffers.
+pub(crate) static BUFFER: Parameter = Parameter {
+    name: "buffer",
+    help: "A variable of the program that stands for a buffer which a block of threads shares, as a GPU's shared \
+           memory: --spaces, which this implies, counts accesses to it apart. May be given several times",
+    of: &ENTRY,
+    measure: Spaces::measure,
 };
 
 /// Accesses, and what they take.

@@ -1,6 +1,6 @@
 //! LLVM IR behind safe types: all the unsafe code of this crate.
 //!
-//! [`Module`] owns a context and a module; everything else is a handle that borrows it. Five rules make the handles
+//! [`Module`] owns a context and a module; everything else is a handle that borrows it. Four rules make the handles
 //! safe:
 //!
 //! 1. **Nothing dies while a handle lives.** [`Instruction::erase`] refuses what is still used, and only unlinks: the
@@ -8,11 +8,9 @@
 //!    no handle is left. Optimiser passes, which delete what they like, take it by `&mut` too.
 //! 2. **What was erased stays out.** Handles of it can be compared and printed; nothing can use it, lead to it, move it
 //!    back, put something into it or erase it again. Assertions that are always on see to that.
-//! 3. **Erased parts stay out.** Handles of them can be compared and printed. Nothing can use them, lead to them, move
-//!    them back, put something into them or erase them again. Assertions that are always on make sure of that.
-//! 4. **A handle's type says what it points at.** Handles are made here only, of what LLVM returned for that kind;
+//! 3. **A handle's type says what it points at.** Handles are made here only, of what LLVM returned for that kind;
 //!    conversions ([`Value::as_instruction`]) ask LLVM first.
-//! 5. **Calls that LLVM defines for some kinds only are guarded** by a check of the kind, also in release builds:
+//! 4. **Calls that LLVM defines for some kinds only are guarded** by a check of the kind, also in release builds:
 //!    LLVM's own assertions are compiled out of the shared library. Optimiser passes and the writer of bitcode assume a
 //!    well-formed module, so the verifier runs first.
 //!

@@ -21,9 +21,20 @@
 
 use crate::context::Context;
 use crate::llvm::Function;
+use crate::pass::{Pass, Run};
+
+/// The pass.
+pub(crate) const ENTRY: Pass = Pass {
+    name: "layout",
+    summary: "puts blocks in topological order with loops in a row, so that min-pc models reconverge at joins",
+    source: "Bourdoncle, FMPA 1993",
+    parameters: &[],
+    structures: false,
+    run: Run::each(run),
+};
 
 /// Lays out a function.
-pub(crate) fn run<'m>(_: &mut Function<'m>, context: &mut Context<'m>) {
+fn run<'m>(_: &mut Function<'m>, context: &mut Context<'m>) {
     let (flow, loops) = (context.flow(), context.loops());
     let mut last = flow.block(flow.graph().entry());
     for &node in loops.order().iter().skip(1) {

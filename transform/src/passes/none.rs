@@ -5,6 +5,17 @@
 
 use crate::context::Context;
 use crate::llvm::Function;
+use crate::pass::{Pass, Run};
+
+/// The pass.
+pub(crate) const ENTRY: Pass = Pass {
+    name: "none",
+    summary: "changes nothing: the baseline that every transformation is compared with",
+    source: "lockstep",
+    parameters: &[],
+    structures: false,
+    run: Run::each(run),
+};
 
 /// Changes nothing.
-pub(crate) fn run<'m>(_: &mut Function<'m>, _: &mut Context<'m>) {}
+fn run<'m>(_: &mut Function<'m>, _: &mut Context<'m>) {}

@@ -8,9 +8,20 @@ use parameters::Settings;
 
 use crate::Remark;
 use crate::llvm::{Module, Opcode};
+use crate::pass::{Pass, Run};
+
+/// The pass.
+pub(crate) const ENTRY: Pass = Pass {
+    name: "refused",
+    summary: "breaks the code and then detects it: for tests",
+    source: "lockstep",
+    parameters: &[],
+    structures: false,
+    run: Run::Module(run),
+};
 
 /// Never returns where a function has an instruction that another uses.
-pub(crate) fn run(module: &mut Module, _settings: &Settings) -> Vec<Remark> {
+fn run(module: &mut Module, _settings: &Settings) -> Vec<Remark> {
     for function in module.functions() {
         let instructions: Vec<_> = function.blocks().into_iter().flat_map(|block| block.instructions()).collect();
         for end in instructions.iter().filter(|i| i.opcode() == Opcode::LLVMRet) {
@@ -24,8 +35,18 @@ pub(crate) fn run(module: &mut Module, _settings: &Settings) -> Vec<Remark> {
     Vec::new()
 }
 
+/// The same, which does not notice it.
+pub(crate) const SPOILT: Pass = Pass {
+    name: "spoilt",
+    summary: "breaks the code and does not detect it: for tests",
+    source: "lockstep",
+    parameters: &[],
+    structures: false,
+    run: Run::Module(run_unnoticed),
+};
+
 /// Leaves a use before its definition, if a function's first block begins with two values and one uses the other.
-pub(crate) fn run_unnoticed(module: &mut Module, _settings: &Settings) -> Vec<Remark> {
+fn run_unnoticed(module: &mut Module, _settings: &Settings) -> Vec<Remark> {
     for function in module.functions() {
         if let [first, second, ..] = function.blocks()[0].instructions()[..]
             && second.operands().contains(&first.as_value())

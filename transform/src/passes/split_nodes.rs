@@ -44,6 +44,7 @@ use super::linearize::estimate::LEAST_SIZE;
 use super::linearize::{GROWTH, Parts, is_structured, prepare, quotient};
 use crate::flow::Flow;
 use crate::llvm::{Block, Builder, Comparison, Function, Instruction, Module, Opcode};
+use crate::pass::{Pass, Run};
 use crate::remark::{Place, Reason, Remark, Split};
 
 const NAME: &str = "split-nodes";
@@ -51,8 +52,18 @@ const NAME: &str = "split-nodes";
 /// So many blocks are looked at for each instruction of a function, step by step: about as long as clang takes for it.
 const LOOKS: usize = 64;
 
+/// The pass.
+pub(crate) const ENTRY: Pass = Pass {
+    name: NAME,
+    summary: "makes unstructured control flow structured by copies of code, the baseline of linearize; it has to run last",
+    source: "Zhang, D'Hollander, TSE 2004",
+    parameters: &[GROWTH],
+    structures: true,
+    run: Run::Module(run),
+};
+
 /// Structures functions one by one.
-pub(crate) fn run(module: &mut Module, settings: &Settings) -> Vec<Remark> {
+fn run(module: &mut Module, settings: &Settings) -> Vec<Remark> {
     let mut remarks = Vec::new();
     for function in module.functions_to_optimise() {
         let switches = prepare::switches(function);

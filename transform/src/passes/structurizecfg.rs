@@ -36,12 +36,23 @@ use super::linearize::{GROWTH, estimate, is_structured, prepare};
 use super::split_nodes::{outcome, remark, size};
 use crate::flow::Flow;
 use crate::llvm::Module;
+use crate::pass::{Pass, Run};
 use crate::remark::{Remark, Split};
 
 const NAME: &str = "structurizecfg";
 
+/// The pass.
+pub(crate) const ENTRY: Pass = Pass {
+    name: "structurizecfg",
+    summary: "makes unstructured control flow structured by LLVM's own pass of this name; it has to run last",
+    source: "LLVM 19",
+    parameters: &[GROWTH],
+    structures: true,
+    run: Run::Module(run),
+};
+
 /// Runs LLVM's passes where a function is not structured.
-pub(crate) fn run(module: &mut Module, settings: &Settings) -> Vec<Remark> {
+fn run(module: &mut Module, settings: &Settings) -> Vec<Remark> {
     let mut remarks = Vec::new();
     let mut changed: Vec<(String, Split)> = Vec::new();
     let functions = module.functions_to_optimise();

@@ -44,9 +44,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::Place;
 use crate::alike;
-use crate::context::Context;
+use crate::context::{Context, ONLY_DIVERGENT, THRESHOLD};
 use crate::flow::Flow;
 use crate::llvm::{Block, Function, Instruction, Opcode, Value};
+use crate::pass::{Pass, Run};
 use crate::remark::Reason;
 
 /// So many arms of a join are compared with each other: each with each, so that the time grows with the square.
@@ -55,8 +56,18 @@ const MOST_ARMS: usize = 32;
 /// So often arms of one join are merged: each time costs as much as the join has arms.
 const MOST_MERGES: usize = 64;
 
+/// The pass.
+pub(crate) const ENTRY: Pass = Pass {
+    name: "tail-merge",
+    summary: "lets arms that end with the same instructions share them",
+    source: "a baseline of the paper of fcs",
+    parameters: &[THRESHOLD, ONLY_DIVERGENT],
+    structures: false,
+    run: Run::each(run),
+};
+
 /// Merges tails in a function.
-pub(crate) fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
+fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
     let together = Together::of(context);
     let mut tails = Tails::of(*function, together, context);
     // That comes with the new block.

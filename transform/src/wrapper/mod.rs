@@ -107,8 +107,7 @@ fn command_line(build: &Build) -> Vec<OsString> {
     }
     ours.extend(NO_UNSWITCHING);
     // The pass's changes of branches would be undone.
-    let structures = ["linearize", "split-nodes", "structurizecfg"];
-    let linear = build.passes.names().iter().any(|name| structures.contains(name));
+    let linear = build.passes.structures();
     if build.layout == Layout::Ordered || build.shape == Shape::Gpu || linear {
         ours.extend(KEEP_ORDER);
     }

@@ -42,17 +42,28 @@
 mod align;
 mod fuse;
 
-use crate::context::Context;
+use crate::context::{Context, ONLY_DIVERGENT, THRESHOLD};
 use crate::cost::CostModel;
 use crate::llvm::{Block, Function, Instruction, Opcode, Value};
+use crate::pass::{Pass, Run};
 use crate::remark::{Aligned, Reason};
 use crate::{alignment, alike};
 
 /// Arms are aligned in time and space of the product of their lengths: this many pairs take some milliseconds.
 const MOST_PAIRS: usize = 250_000;
 
+/// The pass.
+pub(crate) const ENTRY: Pass = Pass {
+    name: "branch-fusion",
+    summary: "merges arms without calls instruction by instruction, with selects for operands that differ",
+    source: "Coutinho, Sampaio, Pereira, Meira, PACT 2011",
+    parameters: &[THRESHOLD, ONLY_DIVERGENT],
+    structures: false,
+    run: Run::each(run),
+};
+
 /// Fuses arms in a function.
-pub(crate) fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
+fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
     for block in function.blocks() {
         fuse_at(block, context);
     }

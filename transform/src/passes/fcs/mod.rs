@@ -65,8 +65,9 @@ mod sites;
 use rustc_hash::FxHashMap;
 
 use self::pairs::{Fusion, Pair, Round, Wanted};
-use crate::context::Context;
+use crate::context::{Context, ONLY_DIVERGENT, THRESHOLD};
 use crate::llvm::{Function, Instruction, Module};
+use crate::pass::{Pass, Run};
 use crate::remark::Reason;
 
 /// How much is looked at while pairs are fused one at a time, in pairs (see [`pairs::Round::looks`]), and
@@ -139,8 +140,18 @@ impl<'m> Room<'m> {
     }
 }
 
+/// The pass.
+pub(crate) const ENTRY: Pass = Pass {
+    name: "fcs",
+    summary: "fuses calls of one function that stand on the two sides of a branch into one call",
+    source: "Teixeira, Collange, Pereira, SBAC-PAD 2015",
+    parameters: &[THRESHOLD, ONLY_DIVERGENT],
+    structures: false,
+    run: Run::Functions { each: run, after: Some(remark_on_endless_calls) },
+};
+
 /// Fuses what is worth it in a function.
-pub(crate) fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
+fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
     let (mut looks, mut rounds) = (0, 0);
     let most_looks = LOOKS + LOOKS_OF_A_BLOCK * function.blocks().len();
     let mut room = Room::of(*function);
@@ -204,7 +215,7 @@ pub(crate) fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
 }
 
 /// A remark on the calls in all functions that do not return.
-pub(crate) fn remark_on_endless_calls<'m>(module: &'m Module, context: &mut Context<'m>) {
+fn remark_on_endless_calls<'m>(module: &'m Module, context: &mut Context<'m>) {
     let endless: usize = module.functions_to_optimise().into_iter().map(sites::endless).sum();
     if endless > 0 {
         let subject = format!("{endless} calls of functions that are called more than once");

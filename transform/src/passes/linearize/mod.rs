@@ -74,6 +74,7 @@ use self::surgery::{Part, Region};
 use crate::context::{Context, Convergent};
 use crate::flow::Flow;
 use crate::llvm::{Block, Function, Instruction, Opcode};
+use crate::pass::{Pass, Run};
 use crate::remark::{Added, Linearized, Reason};
 
 /// Of passes that structure functions.
@@ -85,7 +86,7 @@ pub(crate) const GROWTH: Parameter = Parameter {
 };
 
 /// Of this pass.
-pub(crate) const PARAMETERS: &[Parameter] = &[
+const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "level",
         values: Values::Number(0, 4),
@@ -124,8 +125,18 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
     },
 ];
 
+/// The pass.
+pub(crate) const ENTRY: Pass = Pass {
+    name: "linearize",
+    summary: "makes unstructured control flow structured, by guards in one row instead of copies; it has to run last",
+    source: "Anantpur, Govindarajan, CC 2014",
+    parameters: PARAMETERS,
+    structures: true,
+    run: Run::each(run),
+};
+
 /// Linearizes what is not structured in a function.
-pub(crate) fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
+fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
     linearize(function, context);
     prepare::keep_returns(*function);
 }

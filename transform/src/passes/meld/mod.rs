@@ -68,11 +68,13 @@ mod region;
 mod surgery;
 
 use flowgraph::DepthFirst;
+use parameters::{Parameter, Values};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::context::Context;
 use crate::cost::Cost;
 use crate::llvm::{Block, Function, Instruction, Value};
+use crate::pass::{Pass, Run};
 use crate::remark::{Reason, Unmeldable};
 
 /// So many blocks are looked at, sweep after sweep over a function and region inside of region, before it is given up:
@@ -90,7 +92,7 @@ enum Alignment {
 }
 
 /// The values of `align`, in the order of [`Alignment`].
-pub(crate) const ALIGNMENTS: &[&str] = &["greedy", "needleman-wunsch"];
+const ALIGNMENTS: &[&str] = &["greedy", "needleman-wunsch"];
 
 /// The parameters, as numbers.
 #[derive(Clone, Copy)]
@@ -121,8 +123,54 @@ struct Left<'m> {
     gain: Option<i64>,
 }
 
+/// The pass.
+pub(crate) const ENTRY: Pass = Pass {
+    name: "meld",
+    summary: "melds similar parts of the control flow on the two sides of a branch: ifs, loops, blocks",
+    source: "Saumya, Sundararajah, Kulkarni, CFM 2021",
+    parameters: PARAMETERS,
+    structures: false,
+    run: Run::each(run),
+};
+
+/// Its parameters.
+const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        name: "threshold",
+        values: Values::Number(-1_000_000_000, 1_000_000_000),
+        default: 10,
+        help: "the least share of both sides' cycles, in percent, that melding must save by estimate; below 0, \
+               everything that can be melded is, whatever it costs",
+    },
+    Parameter {
+        name: "align",
+        values: Values::OneOf(ALIGNMENTS),
+        default: 0,
+        help: "how pairs of subgraphs are chosen: the best first, or the best alignment of both paths",
+    },
+    Parameter {
+        name: "only-divergent",
+        values: Values::YesNo,
+        default: 0,
+        help: "whether branches are left alone that the divergence analysis of the module proves uniform",
+    },
+    Parameter {
+        name: "unpredicate",
+        values: Values::YesNo,
+        default: 1,
+        help: "whether instructions without a partner are put under a branch; those that may trap or have effects \
+             always are",
+    },
+    Parameter {
+        name: "once",
+        values: Values::YesNo,
+        default: 0,
+        help: "whether a function is processed only once, so that melded code is not melded again",
+    },
+];
+
 /// Melds what is worth it in a function.
-pub(crate) fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
+fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
     let options = Options::of(context);
     let mut looks = 0;
     let mut changed = false;

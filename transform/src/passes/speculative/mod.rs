@@ -40,13 +40,14 @@ use rustc_hash::FxHashMap;
 use self::marks::{Mark, MarkKind};
 use self::pieces::Pieces;
 use crate::llvm::{Function, Instruction, Module};
+use crate::pass::{Pass, Run};
 use crate::remark::{BarrierPlace, MarkFault};
 use crate::{Place, Reason, Remark};
 
 const NAME: &str = "speculative";
 
 /// How conflicts with the barriers of branches are resolved.
-pub(crate) const PARAMETERS: &[Parameter] = &[Parameter {
+const PARAMETERS: &[Parameter] = &[Parameter {
     name: "deconflict",
     values: Values::OneOf(&["dynamic", "static"]),
     default: 0,
@@ -54,8 +55,19 @@ pub(crate) const PARAMETERS: &[Parameter] = &[Parameter {
          no barrier",
 }];
 
+/// The pass.
+pub(crate) const ENTRY: Pass = Pass {
+    name: "speculative",
+    summary: "reports where marks make lanes wait for each other, and the barrier operations that this takes; it \
+         changes nothing",
+    source: "Damani et al., CGO 2020",
+    parameters: PARAMETERS,
+    structures: false,
+    run: Run::Module(run),
+};
+
 /// Reports what is left of the marks of each function.
-pub(crate) fn run(module: &mut Module, settings: &Settings) -> Vec<Remark> {
+fn run(module: &mut Module, settings: &Settings) -> Vec<Remark> {
     let numbers = module.instructions().into_iter().zip(1..).collect();
     let is_static = settings.choice("deconflict") == 1;
     let mut all = Vec::new();

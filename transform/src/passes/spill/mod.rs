@@ -65,6 +65,7 @@ use parameters::{Parameter, Settings, Values};
 
 use self::rows::{Row, Rows, Thread};
 use crate::llvm::{Function, Module, Value};
+use crate::pass::{Pass, Run};
 use crate::spmd::{Mode, Options, Program};
 use crate::{Reason, Remark};
 
@@ -89,7 +90,7 @@ const ALLOCATORS: [Allocator; 4] = [
 
 const NAMES: [&str; 4] = [ALLOCATORS[0].name, ALLOCATORS[1].name, ALLOCATORS[2].name, ALLOCATORS[3].name];
 
-pub(crate) static PARAMETERS: &[Parameter] = &[
+const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "registers",
         values: Values::Number(2, 1024),
@@ -148,8 +149,18 @@ struct Plan<'m> {
     thread: Option<Thread<'m>>,
 }
 
+/// The pass.
+pub(crate) const ENTRY: Pass = Pass {
+    name: "spill",
+    summary: "allocates registers by linear scan and makes the spill code explicit, to local memory or, where threads agree, to a warp's shared memory",
+    source: "Sampaio, Martins, Collange, Pereira, 2012",
+    parameters: PARAMETERS,
+    structures: false,
+    run: Run::Module(run),
+};
+
 /// Allocates registers in all functions that may be optimised.
-pub(crate) fn run(module: &mut Module, settings: &Settings) -> Vec<Remark> {
+fn run(module: &mut Module, settings: &Settings) -> Vec<Remark> {
     let target = module.target();
     if !is_known(&target) {
         let (pass, function) = ("spill", module.source_name());

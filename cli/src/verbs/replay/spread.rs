@@ -4,14 +4,15 @@
 //! figures of several recordings agree, that does not matter.
 
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use attribution::table::{Align, grouped, percent};
 use replay::{Outcome, Prepared};
 use serde_json::{Value, json};
-use verdict::Subject;
 
+use super::asked::Typed;
 use crate::output::{WithColours, print, progress, say, show};
-use crate::typed::selection::{self, Selection};
+use crate::typed::selection;
 use crate::width;
 
 /// Traces whose efficiencies are farther apart do not agree.
@@ -23,20 +24,15 @@ struct Replayed<'a> {
     outcomes: Vec<Outcome>,
 }
 
-/// Replays each of these traces, and shows for each heuristic the least, the median and the most of their figures.
-pub(super) fn run(traces: &[&PathBuf], selection: &Selection, subject: &Subject, as_json: bool) -> anyhow::Result<()> {
-    let rule = match selection.locks.rules() {
-        [rule] => *rule,
-        _ => {
-            let text = "several traces can be replayed with one rule for locks only; name one with --locks";
-            return Err(replay::Error::Request(text.to_owned()).into());
-        }
-    };
+/// Replays each of the traces, and shows for each heuristic the least, the median and the most of their figures.
+pub(super) fn run(typed: &Typed) -> anyhow::Result<ExitCode> {
+    let (selection, subject) = (&typed.selection, typed.subject());
+    let traces: Vec<&PathBuf> = std::iter::once(&typed.trace).chain(&typed.others).collect();
     let bar = progress();
     bar.set_length(traces.len() as u64);
     let mut command: Option<Vec<String>> = None;
     let mut all = Vec::new();
-    for path in traces {
+    for path in traces.iter().copied() {
         let trace = selection::open(path)?;
         let own = trace.meta().command.clone();
         let first = command.get_or_insert_with(|| own.clone());
@@ -50,11 +46,11 @@ pub(super) fn run(traces: &[&PathBuf], selection: &Selection, subject: &Subject,
             );
             return Err(replay::Error::Request(text).into());
         }
-        let view = selection.view_with(&trace, rule)?;
-        if !as_json {
+        let view = selection.view(&trace)?;
+        if !typed.json {
             say!("{}: {}", path.display(), view.summary());
         }
-        let options = subject.options(selection.options_with(rule), &view);
+        let options = subject.options(selection.options(), &view);
         let needs_control_flow = subject.models.iter().any(|spec| spec.entry().needs_control_flow);
         let prepared = Prepared::new(&view, needs_control_flow)?;
         let outcomes = prepared.replay(&subject.models, &options, None, &|_, _| {})?;
@@ -62,11 +58,11 @@ pub(super) fn run(traces: &[&PathBuf], selection: &Selection, subject: &Subject,
         bar.inc(1);
     }
     bar.finish_and_clear();
-    let shown = match as_json {
-        true => print(&format!("{:#}\n", to_json(&all)), WithColours::No),
-        false => show(&table(&all), WithColours::No),
-    };
-    Ok(shown?)
+    match typed.json {
+        true => print(&format!("{:#}\n", to_json(&all)), WithColours::No)?,
+        false => show(&table(&all), WithColours::No)?,
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The efficiency that a GPU counts, with predicated lanes where the model has such.

@@ -1,0 +1,167 @@
+//! What `replay` is told, as it was typed, and what that means for a trace.
+
+use std::path::PathBuf;
+
+use attribution::Source;
+use heuristics::Spec;
+use replay::metrics::Measure;
+use replay::registry::MEMORY;
+use replay::{Error, ReplayOptions};
+use trace_format::Trace;
+use verdict::{COLLECTING, Machine, Subject};
+
+use crate::typed::by::{By, MemoryBy};
+use crate::typed::machine;
+use crate::typed::measures::Measures;
+use crate::typed::models::{self, Models};
+use crate::typed::predict::Predicted;
+use crate::typed::reorder::ReorderOptions;
+use crate::typed::selection::Selection;
+use crate::typed::syntax::SyntaxName;
+use crate::width::Wide;
+
+/// Re-run the threads of a trace in lockstep under one or more reconvergence heuristics
+#[derive(clap::Args)]
+#[command(group(clap::ArgGroup::new("rows").multiple(true)))]
+pub(super) struct Typed {
+    /// The trace: what `trace` wrote, or a text trace, gzipped or not (- for standard input)
+    #[arg(default_value = "trace.bin")]
+    pub(super) trace: PathBuf,
+
+    /// More traces of the same command: shows how far their figures lie apart (see `trace --repeat`)
+    #[arg(value_name = "TRACE")]
+    pub(super) others: Vec<PathBuf>,
+
+    /// Reconvergence heuristics: a name, or name:parameter=value, several with commas, or all (see `lockstep
+    /// heuristics`). Default: those of --machine nvidia
+    #[arg(long, short = 'H', visible_alias = "model", value_name = "LIST", value_parser = Models::parse)]
+    pub(super) heuristic: Vec<Models>,
+
+    /// Show the efficiency on this machine: by the model nearest to it, with its warp size, and by other models of the
+    /// same machine (see docs/fidelity.md). Default: nvidia, without the others where
+    /// more than 20 million thread instructions are replayed
+    #[arg(long, value_name = "MACHINE", value_parser = machine::parser())]
+    pub(super) machine: Option<Machine>,
+
+    /// Collect lanes at this line (file.c:42), address or function (call:NAME) before they go on, as a GPU does where a
+    /// programmer predicts that waiting there pays (see docs/speculation.md): shown beside the same model without it.
+    /// For barrier, which is the default with this option. PLACE,threshold=N lets N waiting lanes be enough; marks
+    /// stands for the places that the program marks by LOCKSTEP_PREDICT and its kin of include/lockstep.h
+    #[arg(long, value_name = "PLACE")]
+    pub(super) predict: Vec<Predicted>,
+
+    #[command(flatten)]
+    pub(super) selection: Selection,
+
+    #[command(flatten)]
+    pub(super) reorder: ReorderOptions,
+
+    /// Show where lane-slots are lost and why, or what each lock costs: the rows that lose most, grouped by this, per
+    /// heuristic
+    #[arg(long, value_name = "WHAT", group = "rows")]
+    pub(super) by: Option<By>,
+
+    /// Show memory accesses and their transactions (as --memory): the first rows by this, per heuristic
+    #[arg(long, value_name = "WHAT", group = "rows")]
+    pub(super) memory_by: Option<MemoryBy>,
+
+    /// List the loops that ran, which --loop can name, and how the iterations of the first ten would run as lanes.
+    /// Nothing else is replayed
+    #[arg(long, group = "rows")]
+    pub(super) loops: bool,
+
+    /// Show, in place of a replay, what lanes that are parts of threads need of each other: whether iterations of a
+    /// loop (--loop), calls or tasks could run in any order, or after which changes. The trace must have addresses
+    #[arg(long, group = "rows")]
+    pub(super) dependences: bool,
+
+    /// Tell on one page how these lanes would run: as a GPU's and as SIMD, what limits them, and what to try first;
+    /// with what they need of each other, where the trace has addresses and lanes are parts of threads
+    #[arg(long)]
+    pub(super) verdict: bool,
+
+    /// Show this source file with what each of its lines costs, per heuristic
+    #[arg(long, value_name = "FILE")]
+    pub(super) annotate: Option<PathBuf>,
+
+    /// With --annotate, show below each line its instructions, written as objdump does in this syntax
+    #[arg(long, value_name = "SYNTAX", value_enum, requires = "annotate")]
+    pub(super) syntax: Option<SyntaxName>,
+
+    /// Rows that --by and --memory-by show. Default: 20 in a table, all in JSON
+    #[arg(long, value_name = "N", requires = "rows")]
+    pub(super) top: Option<usize>,
+
+    /// Print JSON instead of the table
+    #[arg(long)]
+    pub(super) json: bool,
+
+    /// Write rows to FILE (- for standard output, instead of the table)
+    #[arg(long, value_name = "FILE")]
+    pub(super) csv: Option<PathBuf>,
+
+    /// Write every fetch (pc, active mask) to FILE (- for standard output, instead of the table)
+    #[arg(long, value_name = "FILE")]
+    pub(super) schedule: Option<PathBuf>,
+
+    /// Write the thread instructions of each lane to FILE, as CSV (- for standard output, instead of the table): all
+    /// lanes, where rows list at most 4,096 and count those of more by length
+    #[arg(long, value_name = "FILE")]
+    pub(super) lanes_out: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(super) measures: Measures,
+
+    /// Worker threads. Default: one per core; results do not depend on it
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(super) workers: Option<u16>,
+
+    #[command(flatten)]
+    pub(super) wide: Wide,
+}
+
+/// What was asked about a trace.
+pub(super) struct Asked<'a> {
+    pub(super) typed: &'a Typed,
+    pub(super) trace: &'a Trace,
+    pub(super) subject: Subject,
+    /// What was asked for by the options of measures.
+    pub(super) measures: Vec<Measure>,
+}
+
+impl Typed {
+    /// The models, or the machine.
+    pub(super) fn subject(&self) -> Subject {
+        let mut models = models::all_of(&self.heuristic);
+        if models.is_empty() && !self.predict.is_empty() {
+            models = vec![Spec::parse(COLLECTING).expect("a model's name")];
+        }
+        Subject::of(self.machine, models)
+    }
+
+    /// What the options mean for this trace.
+    ///
+    /// # Errors
+    /// When the trace does not hold what is asked for.
+    pub(super) fn asked<'a>(&'a self, trace: &'a Trace, source: &Source) -> replay::Result<Asked<'a>> {
+        let mut measures = self.measures.clone();
+        if self.memory_by.is_some() {
+            measures.imply(&MEMORY);
+        }
+        if measures.need_addresses() && !trace.meta().memory {
+            return Err(Error::Request(format!(
+                "{}: the trace has no memory addresses: record it with trace --memory, or leave --memory, --memory-by, --spaces, --buffer and --alu out",
+                self.trace.display()
+            )));
+        }
+        Ok(Asked { typed: self, trace, subject: self.subject(), measures: measures.measures(source)? })
+    }
+}
+
+impl Asked<'_> {
+    /// Whether the models or these options need the control-flow graph.
+    pub(super) fn needs_control_flow(&self, options: &ReplayOptions) -> bool {
+        self.subject.models.iter().any(|spec| spec.entry().needs_control_flow)
+            || options.measures.iter().any(Measure::needs_control_flow)
+    }
+}

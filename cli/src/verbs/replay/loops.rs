@@ -1,0 +1,20 @@
+//! `replay --loops`: the loops that ran, and how their iterations would run as lanes.
+
+use attribution::Source;
+
+use super::asked::Asked;
+use crate::output::{WithColours, print, say, show};
+use crate::shown::loops;
+
+pub(super) fn run(asked: &Asked, source: &mut Source) -> anyhow::Result<()> {
+    let Asked { typed, trace, .. } = asked;
+    let found = verdict::loops::of(&typed.selection.question(trace, asked.subject.clone())?, trace, source)?;
+    source.notes().iter().for_each(|note| say!("lockstep: {note}"));
+    if typed.json {
+        print(&format!("{:#}\n", loops::to_json(&found, typed.top)), WithColours::No)?;
+    } else {
+        say!("{}", found.taken);
+        show(&loops::table(&found, typed.top), WithColours::No)?;
+    }
+    Ok(())
+}

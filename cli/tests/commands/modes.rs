@@ -1,0 +1,90 @@
+//! Options of `replay` that decide what it does: any two either work together or are refused by the parser, which names
+//! both.
+
+use std::path::Path;
+
+use crate::support::{build, is_whole, root, run, succeed};
+
+/// An option, as messages name it, and how it is typed. `@` stands for the folder, `%` for the source.
+type Typed = (&'static str, &'static [&'static str]);
+
+/// Options that decide what is done.
+const MODES: &[Typed] = &[
+    ("[TRACE]", &["@/again.bin"]),
+    ("--loops", &["--loops"]),
+    ("--dependences", &["--dependences"]),
+    ("--verdict", &["--verdict"]),
+    ("--reorder", &["--reorder", "uneven_trips.c:12"]),
+    ("--warp-size", &["-W", "4,8"]),
+    ("--group", &["--group", "consecutive,round-robin"]),
+];
+
+/// Options that only some of these have a use for.
+const OTHERS: &[Typed] = &[
+    ("--heuristic", &["-H", "ipdom"]),
+    ("--machine", &["--machine", "amd"]),
+    ("--predict", &["--predict", "uneven_trips.c:15"]),
+    ("--lanes", &["--lanes", "threads"]),
+    ("--loop", &["--loop", "uneven_trips.c:12"]),
+    ("--locks", &["--locks", "all"]),
+    ("--locks", &["--locks", "drop"]),
+    ("--warp-size", &["-W", "8"]),
+    ("--group", &["--group", "similarity"]),
+    ("--by", &["--by", "line"]),
+    ("--by", &["--by", "lock"]),
+    ("--by", &["--by", "region"]),
+    ("--memory-by", &["--memory-by", "line"]),
+    ("--annotate", &["--annotate", "%"]),
+    ("--json", &["--json"]),
+    ("--csv", &["--csv", "@/rows.csv"]),
+    ("--schedule", &["--schedule", "@/schedule"]),
+    ("--lanes-out", &["--lanes-out", "@/lanes.csv"]),
+    ("--memory", &["--memory"]),
+    ("--buffer", &["--buffer", "out"]),
+    ("--check", &["--check"]),
+];
+
+fn typed(words: &[&str], folder: &Path, source: &str) -> Vec<String> {
+    let folder = folder.to_str().unwrap();
+    words.iter().map(|word| word.replace('@', folder).replace('%', source)).collect()
+}
+
+#[test]
+fn two_options_work_together_or_are_refused_with_both_their_names() {
+    let folder = tempfile::tempdir().unwrap();
+    // The same program with fewer iterations.
+    let source = folder.path().join("uneven_trips.c");
+    let text = std::fs::read_to_string(root().join("cli/tests/programs/uneven_trips.c")).unwrap();
+    std::fs::write(&source, text.replace("200 + (int)(id % 8) * 150", "4 + (int)(id % 8)")).unwrap();
+    let (program, trace) = (folder.path().join("program"), folder.path().join("trace.bin"));
+    build(&source, &program, &[]);
+    succeed("trace", &["--memory", "-o", trace.to_str().unwrap(), program.to_str().unwrap()]);
+    std::fs::copy(&trace, folder.path().join("again.bin")).unwrap();
+    let (mut work, mut refused) = (0, 0);
+    let options = [MODES, OTHERS].concat();
+    let first = if is_whole() { options.len() } else { MODES.len() };
+    for (i, (one, words)) in options[..first].iter().enumerate() {
+        for (other, more) in options[i + 1..].iter().filter(|(other, _)| other != one) {
+            let mut words = typed(&[*words, *more].concat(), folder.path(), source.to_str().unwrap());
+            // Threads have no dependences that are looked at.
+            if words.iter().any(|word| word == "--dependences")
+                && !["--lanes", "--loop"].iter().any(|o| [one, other].contains(&o))
+            {
+                words.extend(["--loop", "uneven_trips.c:12"].map(str::to_owned));
+            }
+            let arguments: Vec<&str> =
+                std::iter::once(trace.to_str().unwrap()).chain(words.iter().map(String::as_str)).collect();
+            let output = run("replay", &arguments);
+            let said = String::from_utf8_lossy(&output.stderr);
+            match output.status.code() {
+                Some(0) => work += 1,
+                Some(2) => {
+                    assert!(said.contains(one) && said.contains(other), "{one} {other}: {said}");
+                    refused += 1;
+                }
+                status => panic!("{words:?}: {status:?} {said}"),
+            }
+        }
+    }
+    assert!(work > 60 && refused > 90, "{work} {refused}");
+}
