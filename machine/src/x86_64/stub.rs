@@ -1,4 +1,4 @@
-//! The instructions of the stubs of linkage tables, told by their bytes alone: each instruction of a program is looked at.
+//! The instructions of the stubs of linkage tables, told by their bytes alone: each of a program is looked at.
 
 use trace_format::Pc;
 
