@@ -117,6 +117,8 @@ pub enum Operation {
     Outside,
     /// It asks the kernel.
     Syscall,
+    /// It does nothing, or stops a program that should not have come there: `nop`, `int3`.
+    Nothing,
     /// Anything else.
     Other,
 }

@@ -1,9 +1,9 @@
 //! One instruction, and all that is known about it.
 
-use iced_x86::{ConditionCode, InstructionInfoFactory, Mnemonic, OpKind, Register as R};
+use iced_x86::{ConditionCode, Mnemonic, OpKind, Register as R};
 use trace_format::{Kind, Pc, SpEffect};
 
-use super::{Stack, access, flags, kind, operation, part, sp_effect, step, target_of, x87};
+use super::{Stack, flags, kind, operation, part, sp_effect, step, target_of, x87};
 use crate::{Access, Condition, Memory, Operand, Operation, Register, RegisterPart, Registers, Segment, Step, Use};
 
 /// A decoded instruction of a [`Table`](crate::Table).
@@ -151,51 +151,37 @@ impl<'a> Instruction<'a> {
     /// The address that it names in brackets, accessed or not.
     #[must_use]
     pub fn address(self) -> Option<Memory> {
-        let index = (0..self.decoded.op_count()).find(|index| self.decoded.op_kind(*index) == OpKind::Memory)?;
-        let mut memory = self.named(index, Access { reads: false, writes: false, may_keep: false })?;
-        if let Some(place) = self.place() {
-            (memory.base, memory.displacement) = (None, place.cast_signed());
-        }
-        Some(memory)
+        let decoded = self.decoded;
+        (0..decoded.op_count()).find(|index| decoded.op_kind(*index) == OpKind::Memory)?;
+        let by_pc = decoded.is_ip_rel_memory_operand();
+        Some(Memory {
+            segment: segment(decoded.memory_segment()),
+            base: part(decoded.memory_base()).filter(|_| !by_pc),
+            index: part(decoded.memory_index()),
+            scale: decoded.memory_index_scale() as u8,
+            displacement: decoded.memory_displacement64().cast_signed(),
+            size: decoded.memory_size().size() as u16,
+            access: Access { reads: false, writes: false, may_keep: false },
+            by_pc,
+        })
     }
 
-    /// The memory that it names as an operand and accesses, with the instruction pointer as a base where the address
-    /// counts from there.
+    /// The memory that it names as operands and accesses, each time once, with the instruction pointer as a base where
+    /// the address counts from there.
     #[must_use]
     pub fn named_memory(self) -> Vec<Memory> {
-        let mut factory = InstructionInfoFactory::new();
-        let info = factory.info(self.decoded);
-        let access = |index| Some(access(info.op_access(index))).filter(|access| access.reads || access.writes);
-        (0..self.decoded.op_count()).filter_map(|index| self.named(index, access(index)?)).collect()
-    }
-
-    fn named(self, index: u32, access: Access) -> Option<Memory> {
         let decoded = self.decoded;
+        let count = (0..decoded.op_count()).filter(|i| decoded.op_kind(*i) >= OpKind::MemorySegSI).count();
+        let relative = match decoded.memory_base() {
+            R::EIP => i64::from((decoded.memory_displacement32()).wrapping_sub(decoded.next_ip() as u32).cast_signed()),
+            _ => decoded.memory_displacement64().wrapping_sub(decoded.next_ip()).cast_signed(),
+        };
         let size = decoded.memory_size().size() as u16;
-        let segment = segment(decoded.memory_segment());
-        let (scale, by_pc) = (1, false);
-        let implied = |base, segment| {
-            Some(Memory { segment, base: part(base), index: None, scale, displacement: 0, size, access, by_pc })
-        };
-        match decoded.op_kind(index) {
-            OpKind::Memory => {}
-            OpKind::MemorySegRSI => return implied(R::RSI, segment),
-            OpKind::MemorySegESI => return implied(R::ESI, segment),
-            OpKind::MemorySegRDI => return implied(R::RDI, segment),
-            OpKind::MemorySegEDI => return implied(R::EDI, segment),
-            OpKind::MemoryESRDI => return implied(R::RDI, None),
-            OpKind::MemoryESEDI => return implied(R::EDI, None),
-            _ => return None,
-        }
-        let displacement = decoded.memory_displacement64().cast_signed();
-        let displacement = match decoded.memory_base() {
-            R::RIP => displacement.wrapping_sub(decoded.next_ip().cast_signed()),
-            R::EIP => i64::from((displacement as u32).wrapping_sub(decoded.next_ip() as u32).cast_signed()),
-            _ => displacement,
-        };
-        let (base, index) = (part(decoded.memory_base()), part(decoded.memory_index()));
-        let (scale, by_pc) = (decoded.memory_index_scale() as u8, decoded.is_ip_rel_memory_operand());
-        Some(Memory { segment, base, index, scale, displacement, size, access, by_pc })
+        let named = self.memory.iter().take(count).map(|memory| match memory.by_pc {
+            true => Memory { base: part(decoded.memory_base()), displacement: relative, size, ..*memory },
+            false => Memory { size, ..*memory },
+        });
+        named.collect()
     }
 
     /// The address beside the instruction that it names, if it names one.

@@ -3,6 +3,7 @@
 pub(crate) mod instruction;
 mod operation;
 mod step;
+pub mod stub;
 pub(crate) mod syntax;
 pub(crate) mod table;
 mod x87;

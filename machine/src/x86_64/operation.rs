@@ -28,6 +28,7 @@ pub(super) fn of(decoded: &Instruction) -> Operation {
         M::Btr => Operation::TestAndClear,
         M::Rdtsc | M::Rdtscp | M::Rdrand | M::Rdseed | M::Cpuid | M::Rdpid | M::In | M::Xbegin => Operation::Outside,
         M::Syscall => Operation::Syscall,
+        M::Nop | M::Int3 => Operation::Nothing,
         M::Sete | M::Setne | M::Setb | M::Setae => Operation::SetIf,
         _ => Operation::Other,
     }

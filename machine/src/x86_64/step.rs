@@ -127,3 +127,45 @@ fn operator(instruction: Instruction) -> Option<(Operator, bool)> {
         _ => return None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use trace_format::Pc;
+
+    use super::*;
+    use crate::Table;
+
+    fn step(bytes: &[u8]) -> (Step, Option<i64>) {
+        let table = Table::first(Pc(0x1000), bytes);
+        let instruction = table.all().get(0).unwrap();
+        let slot = instruction.memory().iter().find(|memory| memory.is_in_frame());
+        (instruction.step(), slot.map(|memory| memory.displacement))
+    }
+
+    #[test]
+    fn values_are_followed_through_registers_and_slots() {
+        let part = |number, size| Operand::Register(RegisterPart { register: Register(number), size, is_high: false });
+        let copy = |from, to| Step::Copy { from, to, is_signed: false };
+        let add = |acc, by, to| Step::Update { operator: Operator::Add, acc, by, to, commutes: false };
+        let (memory, constant) = (Operand::Memory, Operand::Constant);
+        for (bytes, expected, text) in [
+            (&[0xb8, 7, 0, 0, 0][..], (copy(constant(7), part(0, 4)), None), "mov eax, 7"),
+            (&[0x48, 0x89, 0xe5], (copy(part(4, 8), part(5, 8)), None), "mov rbp, rsp"),
+            (&[0x89, 0x45, 0xf8], (copy(part(0, 4), memory), Some(-8)), "mov [rbp-8], eax"),
+            (&[0xc7, 0x44, 0x24, 4, 9, 0, 0, 0], (copy(constant(9), memory), Some(4)), "mov dword [rsp+4], 9"),
+            (&[0x48, 0x8b, 0x44, 0x24, 0x10], (copy(memory, part(0, 8)), Some(16)), "mov rax, [rsp+16]"),
+            (&[0x53], (copy(part(3, 8), memory), Some(-8)), "push rbx"),
+            (&[0x5b], (copy(memory, part(3, 8)), Some(0)), "pop rbx"),
+            (&[0x48, 0x8d, 0x54, 0x24, 0x0c], (add(part(4, 8), constant(12), part(2, 8)), None), "lea rdx, [rsp+12]"),
+            (&[0x48, 0x83, 0xe8, 1], (add(part(0, 8), constant(-1), part(0, 8)), None), "sub rax, 1"),
+            (&[0x8d, 0x05, 0, 1, 0, 0], (copy(constant(0x1106), part(0, 4)), None), "lea eax, [rip+0x100]"),
+            (&[0x31, 0xc0], (copy(constant(0), part(0, 4)), None), "xor eax, eax"),
+            (&[0xf7, 0xf1], (Step::Other, None), "div ecx"),
+            (&[0x87, 0x07], (Step::Other, None), "xchg [rdi], eax"),
+        ] {
+            assert_eq!(step(bytes), expected, "{text}");
+        }
+        let signed = Step::Copy { from: part(0, 4), to: part(0, 8), is_signed: true };
+        assert_eq!(step(&[0x48, 0x63, 0xc0]).0, signed, "movsxd rax, eax");
+    }
+}

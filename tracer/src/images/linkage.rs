@@ -6,8 +6,8 @@
 
 use std::collections::HashMap;
 
-use iced_x86::{Decoder, DecoderOptions, Mnemonic, OpKind, Register};
-use trace_format::STUB_NAME;
+use machine::{Operation, Register, Table};
+use trace_format::{Kind, Pc, STUB_NAME};
 
 /// What the header of the table jumps to.
 const BINDER: &str = "_dl_runtime_resolve";
@@ -45,6 +45,8 @@ pub(crate) struct Stub {
 const GLOB_DAT: u32 = 6;
 const JUMP_SLOT: u32 = 7;
 const IRELATIVE: u32 = 37;
+/// The register through which some stubs jump.
+const R11: Register = Register(11);
 /// The size of a relocation with an addend.
 const RELOCATION: usize = 24;
 
@@ -86,25 +88,32 @@ pub(crate) fn stubs(
         let mut pushed: Option<u64> = None;
         let mut is_header = false;
         let mut loaded: Option<u64> = None;
-        for instruction in &mut Decoder::with_ip(64, bytes, *start, DecoderOptions::NONE) {
-            let padding = matches!(instruction.mnemonic(), Mnemonic::Nop | Mnemonic::Int3 | Mnemonic::INVALID);
-            if padding && instruction.ip() == entry {
+        let mut next = *start;
+        while next < start + bytes.len() as u64 {
+            let at = next;
+            let table = Table::first(Pc(at), &bytes[(at - start) as usize..]);
+            let instruction = table.all().get(0);
+            next += instruction.map_or(1, |instruction| instruction.length() as u64);
+            if at == entry && instruction.is_none_or(|instruction| instruction.operation() == Operation::Nothing) {
                 // What stands between two stubs belongs to the one before.
-                entry = instruction.next_ip();
-                if let Some(last) = stubs.last_mut().filter(|last| last.address + last.size == instruction.ip()) {
-                    last.size += instruction.len() as u64;
+                entry = next;
+                if let Some(last) = stubs.last_mut().filter(|last| last.address + last.size == at) {
+                    last.size += next - at;
                 }
                 continue;
             }
-            let through_memory = instruction.is_ip_rel_memory_operand().then(|| instruction.ip_rel_memory_address());
-            match instruction.mnemonic() {
-                Mnemonic::Push if instruction.op0_kind() != OpKind::Register && through_memory.is_none() => {
-                    pushed = Some(instruction.immediate(0));
-                }
-                Mnemonic::Push if through_memory.is_some() => is_header = true,
-                Mnemonic::Mov if instruction.op0_register() == Register::R11 => loaded = through_memory,
-                Mnemonic::Jmp => {
-                    let slot = if instruction.op0_register() == Register::R11 { loaded } else { through_memory };
+            let Some(instruction) = instruction else { continue };
+            let through_memory = instruction.place();
+            let is_r11 = instruction.register(0).is_some_and(|part| part.is_whole(R11));
+            match (instruction.operation(), instruction.kind()) {
+                (Operation::Push, _) => match (instruction.constant(0), through_memory) {
+                    (Some(number), _) => pushed = Some(number.cast_unsigned()),
+                    (None, Some(_)) => is_header = true,
+                    (None, None) => {}
+                },
+                (Operation::Move, _) if is_r11 => loaded = through_memory,
+                (_, Kind::Jump | Kind::IndirectJump) => {
+                    let slot = if is_r11 { loaded } else { through_memory };
                     let target = match (slot, pushed) {
                         (Some(slot), _) => by_address.get(&slot).map(|target| named(target)),
                         (None, Some(number)) => numbered.get(number as usize).map(|slot| named(&slot.target)),
@@ -112,13 +121,13 @@ pub(crate) fn stubs(
                     };
                     let target = target.or_else(|| is_header.then(|| BINDER.to_owned()));
                     let name = target.map(|target| target + STUB_NAME).unwrap_or_default();
-                    let size = instruction.next_ip() - entry;
+                    let size = next - entry;
                     match stubs.last_mut().filter(|last| last.name == name && last.address + last.size == entry) {
                         Some(last) => last.size += size,
                         None if name.is_empty() => {}
                         None => stubs.push(Stub { address: entry, size, name }),
                     }
-                    entry = instruction.next_ip();
+                    entry = next;
                     (pushed, loaded, is_header) = (None, None, false);
                 }
                 _ => {}

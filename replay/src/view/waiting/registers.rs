@@ -1,6 +1,7 @@
 //! Registers, flags and slots of the frame as bits, and what instructions do to them.
 
 use machine::{Instruction, Memory, Operation, Register, RegisterPart};
+
 /// Registers and slots, a bit each: general registers, vectors and flags as [`machine`] numbers them; from
 /// [`FIRST_SLOT`] on, slots of the frame that the turn finds filled.
 pub(in crate::view) type Registers = u128;
