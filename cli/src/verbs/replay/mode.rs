@@ -1,6 +1,6 @@
 //! What `replay` does: decided once, from the options that were given, and which options go together.
 
-use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args as _, Command, Error, FromArgMatches};
 use replay::metrics::Checker;
@@ -77,22 +77,16 @@ impl Given<'_> {
     /// The option as it was given: with its values, where those decide whether it is refused.
     fn shown(&self, id: &str) -> String {
         let argument = self.command.get_arguments().find(|argument| argument.get_id() == id);
-        let has_several = self.has_several(id);
-        match argument.and_then(|argument| Some((argument, argument.get_long()?))) {
-            Some((_, long)) if has_several => {
-                let values = self.matches.get_raw(id).into_iter().flatten();
-                format!("--{long} {}", values.map(|value| value.to_string_lossy()).collect::<Vec<_>>().join(" "))
-            }
-            _ => argument.map(ToString::to_string).unwrap_or_default(),
+        let values = self.matches.get_raw(id).filter(|_| self.has_several(id)).into_iter().flatten();
+        match values.map(|value| value.to_string_lossy()).collect::<Vec<_>>().join(" ") {
+            values if values.is_empty() => argument.map(ToString::to_string).unwrap_or_default(),
+            values => format!("--{} {values}", id.replace('_', "-")),
         }
     }
 
     fn refuse(&self, one: &str, other: &str) -> Error {
-        let mut error = Error::new(ErrorKind::ArgumentConflict).with_cmd(&self.command);
-        let named = |id: &str| ContextValue::String(self.shown(id));
-        error.insert(ContextKind::InvalidArg, named(one));
-        error.insert(ContextKind::PriorArg, named(other));
-        error
+        let text = format!("the argument '{}' cannot be used with '{}'", self.shown(one), self.shown(other));
+        Error::raw(ErrorKind::ArgumentConflict, text)
     }
 
     /// The modes that options ask for, each with its option.
