@@ -9,6 +9,7 @@ use heuristics::Spec;
 use replay::metrics::{Accesses, Causes, Measure, Traffic};
 use replay::view::View;
 use replay::{MemoryOperands, Outcome, Prepared, ReplayOptions, linearized_fetches, memory_operands};
+use serde::Serialize;
 use serde_json::{Value, json};
 use trace_format::{Pc, Trace};
 
@@ -41,10 +42,10 @@ pub struct Lie {
 const ELEMENT: i128 = 8;
 
 /// The figures for one machine.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Gpu {
-    /// The machine.
-    pub name: &'static str,
+    /// Its name.
+    pub machine: &'static str,
     /// The lanes of its warps.
     pub warp_size: usize,
     /// The efficiency, by its model.
@@ -53,8 +54,10 @@ pub struct Gpu {
     pub least: f64,
     /// The most.
     pub most: f64,
-    /// Accesses, and their transactions of 32 bytes, where the trace has addresses.
-    pub traffic: Option<(u64, u64)>,
+    /// Its accesses, where the trace has addresses.
+    pub accesses: Option<u64>,
+    /// Their transactions of 32 bytes.
+    pub transactions_32: Option<u64>,
 }
 
 /// The figures for vectors of so many lanes.
@@ -129,12 +132,13 @@ pub fn of(
         let (Some(range), Some(outcome)) = (range, outcomes.first().filter(|o| o.is_complete())) else { continue };
         let figure = range.figure();
         page.gpus.push(Gpu {
-            name: figure.machine.unwrap_or_default(),
+            machine: figure.machine.unwrap_or_default(),
             warp_size: outcome.warp_size,
             efficiency: figure.efficiency,
             least: figure.least,
             most: figure.most,
-            traffic: traffic(outcome),
+            accesses: traffic(outcome).map(|(accesses, _)| accesses),
+            transactions_32: traffic(outcome).map(|(_, transactions)| transactions),
         });
         if machine == Machine::Nvidia {
             page.worst_line = worst_line(outcome, source);
@@ -294,17 +298,6 @@ impl AsLanes {
     #[must_use]
     pub fn json(&self) -> Value {
         let (runs, text) = self.runs();
-        let gpu = |gpu: &Gpu| {
-            json!({
-                "machine": gpu.name,
-                "warp_size": gpu.warp_size,
-                "efficiency": gpu.efficiency,
-                "least": gpu.least,
-                "most": gpu.most,
-                "transactions_32": gpu.traffic.map(|(_, transactions)| transactions),
-                "accesses": gpu.traffic.map(|(accesses, _)| accesses),
-            })
-        };
         let simd = |simd: &Simd| {
             json!({
                 "lanes": simd.lanes,
@@ -323,7 +316,7 @@ impl AsLanes {
             "runs": runs.map(Runs::name),
             "dependences": text,
             "rows": self.needs.as_ref().ok().map(|found| dependences::json(&found.rows)),
-            "gpu": self.gpus.iter().map(gpu).collect::<Vec<_>>(),
+            "gpu": self.gpus,
             "simd": self.simd.iter().map(simd).collect::<Vec<_>>(),
             "limit": self.limit(),
             "first": self.first(),

@@ -13,7 +13,7 @@ use trace_format::{ThreadId, Trace};
 use crate::lanes::{self, FEW, WARP};
 use crate::pieces::{self, Candidate};
 use crate::verdict::Case;
-use crate::{Balance, COLLECTING, Evidence, Figure, Items, Question, Schedule, Verdict};
+use crate::{Balance, COLLECTING, Evidence, Figure, Items, Question, Schedule, Verdict, efficiency};
 
 /// The most branches with a call on both sides for which the gain of a single call is replayed.
 const BRANCHES: usize = 4;
@@ -190,10 +190,7 @@ impl Judge<'_> {
         let options = ReplayOptions { warp_size: Some(warp_size), measures, ..self.plain() };
         let prepared = Prepared::new(&view, true)?;
         let outcome = prepared.replay(std::slice::from_ref(self.model), &options, None, &|_, _| {})?.into_iter().next();
-        let Some(outcome) = outcome.filter(Outcome::is_complete) else { return Ok(None) };
-        let Some(efficiency) = outcome.active_efficiency().or_else(|| outcome.simt_efficiency()) else {
-            return Ok(None);
-        };
+        let Some((outcome, efficiency)) = outcome.and_then(|o| efficiency(&o).map(|e| (o, e))) else { return Ok(None) };
         let dealt = spread_over_threads(&view);
         let items = Items { typed, what, lanes: outcome.lanes, warp_size, efficiency, dealt };
         let Some(source) = source else { return Ok(Some((items, None))) };

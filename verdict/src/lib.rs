@@ -35,7 +35,7 @@ mod verdict;
 
 pub use answer::Answer;
 pub use judge::{Judge, forget, measures};
-pub use machine::{Machine, Range, Subject};
+pub use machine::{Machine, Range, Subject, efficiency};
 pub use question::Question;
 pub use verdict::advice::{Kind, Place, Remedy};
 pub use verdict::balance::{Balance, Schedule};

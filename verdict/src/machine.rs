@@ -9,6 +9,7 @@ use heuristics::{PlaceId, Spec};
 use replay::metrics::Causes;
 use replay::view::View;
 use replay::{Outcome, Prepared, ReplayOptions};
+use serde::Serialize;
 use serde_json::{Value, json};
 use trace_format::{Kind, Pc};
 
@@ -66,7 +67,7 @@ pub struct Range {
 }
 
 /// The branch at which what two models lose differs most.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 struct Worst {
     /// Its line, or its place in the code.
     at: String,
@@ -162,8 +163,10 @@ impl Machine {
     }
 }
 
-/// The efficiency of an outcome as a GPU's counters show it; none if it has no figure.
-fn efficiency(outcome: &Outcome) -> Option<f64> {
+/// The efficiency of an outcome as a GPU's counters show it, with predicated lanes where the model has such; none if it
+/// has no figure.
+#[must_use]
+pub fn efficiency(outcome: &Outcome) -> Option<f64> {
     outcome.is_complete().then(|| outcome.active_efficiency().or_else(|| outcome.simt_efficiency()))?
 }
 
@@ -301,7 +304,7 @@ impl Range {
             "least": least,
             "most": most,
             "others": others,
-            "worst": self.worst.as_ref().map(Worst::json),
+            "worst": self.worst,
         })
     }
 }
@@ -357,10 +360,6 @@ impl Worst {
             copies => format!(", with {copies} copies of the branch"),
         };
         format!(" most at {}{turns}{copies}", self.at)
-    }
-
-    fn json(&self) -> Value {
-        json!({ "at": self.at, "turn_ends": self.turn_ends, "copies": self.copies })
     }
 }
 

@@ -19,9 +19,9 @@ pub(crate) fn text(page: &AsLanes) -> String {
             .map(str::to_owned),
     ];
     rows.extend(page.gpus.iter().map(|gpu| {
-        let each = gpu.traffic.filter(|(accesses, _)| *accesses > 0);
+        let each = gpu.accesses.filter(|of| *of > 0).zip(gpu.transactions_32);
         [
-            gpu.name.to_owned(),
+            gpu.machine.to_owned(),
             gpu.warp_size.to_string(),
             percent(gpu.efficiency),
             format!("{} to {}", percent(gpu.least), percent(gpu.most)),

@@ -1,6 +1,7 @@
 //! What users type: options that several verbs share, and what they mean.
 
 pub(crate) mod by;
+pub(crate) mod checked;
 pub(crate) mod lanes;
 pub(crate) mod machine;
 pub(crate) mod measures;

@@ -3,19 +3,19 @@
 
 use std::fmt;
 use std::io::Read;
-use std::ops::Deref;
 use std::path::Path;
 use std::str::FromStr;
 
 use attribution::Place;
+use clap::ArgMatches;
 use clap::error::ErrorKind;
-use clap::{ArgMatches, Command, FromArgMatches};
 use replay::view::{CodeFilter, Locks, Region, View, ViewOptions};
 use replay::{Contended, ReplayOptions, Setting};
 use trace_format::{Action, Trace};
 use verdict::{Question, Subject};
 
 use crate::output::say;
+use crate::typed::checked::{Check, Checked};
 use crate::typed::lanes::{self, LaneKind};
 use crate::typed::spin::SpinRule;
 use crate::typed::widths::{Groups, Widths};
@@ -75,42 +75,19 @@ pub(crate) const GROUPS: &str = "group";
 pub(crate) const LOCKS: &str = "locks";
 
 /// The same for verbs that look at one view: with one width, one grouping and one rule for locks.
-#[derive(Clone)]
-pub(crate) struct OneView(Selection);
+pub(crate) type OneView = Checked<Selection>;
 
-impl Deref for OneView {
-    type Target = Selection;
-
-    fn deref(&self) -> &Selection {
-        &self.0
-    }
-}
-
-impl clap::Args for OneView {
-    fn augment_args(command: Command) -> Command {
-        Selection::augment_args(command)
-    }
-
-    fn augment_args_for_update(command: Command) -> Command {
-        Selection::augment_args_for_update(command)
-    }
-}
-
-impl FromArgMatches for OneView {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<OneView, clap::Error> {
-        let selection = Selection::from_arg_matches(matches)?;
-        selection.check()?;
-        if let Some(option) = selection.several().next() {
-            let option = option.replace('_', "-");
-            let text = format!("--{option}: only `replay` compares several: name one here");
-            return Err(clap::Error::raw(ErrorKind::ValueValidation, text));
+impl Check for Selection {
+    fn check(&self, _: &ArgMatches) -> Result<(), clap::Error> {
+        self.check_lanes()?;
+        match self.several().next() {
+            None => Ok(()),
+            Some(option) => {
+                let option = option.replace('_', "-");
+                let text = format!("--{option}: only `replay` compares several: name one here");
+                Err(clap::Error::raw(ErrorKind::ValueValidation, text))
+            }
         }
-        Ok(OneView(selection))
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        *self = OneView::from_arg_matches(matches)?;
-        Ok(())
     }
 }
 
@@ -170,7 +147,7 @@ impl Selection {
     ///
     /// # Errors
     /// Of usage.
-    pub(crate) fn check(&self) -> Result<(), clap::Error> {
+    pub(crate) fn check_lanes(&self) -> Result<(), clap::Error> {
         if self.at_loop.is_some() && !matches!(self.lanes, None | Some(LaneKind::Iterations)) {
             let text = "--loop goes with --lanes iterations only: leave out one of the two";
             return Err(clap::Error::raw(ErrorKind::ArgumentConflict, text));

@@ -1,5 +1,5 @@
 //! Options of `replay` that decide what it does: any two either work together or are refused by the parser, which names
-//! both.
+//! both. And the option that every verb shares.
 
 use std::path::Path;
 
@@ -87,4 +87,15 @@ fn two_options_work_together_or_are_refused_with_both_their_names() {
         }
     }
     assert!(work > 60 && refused > 90, "{work} {refused}");
+}
+
+#[test]
+fn the_model_has_one_name_and_one_alias_in_every_verb_that_takes_one() {
+    let with_llvm: &[&str] = if cfg!(feature = "transform") { &["verify"] } else { &[] };
+    for verb in ["replay", "suggest", "compare", "diff", "check", "report", "export"].iter().chain(with_llvm) {
+        let help = succeed("lockstep", &[verb, "--help"]);
+        let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
+        let (_, option) = help.split_once("-H, --heuristic <").unwrap_or_else(|| panic!("{verb}: {help}"));
+        assert!(option.contains("[alias: --model]"), "{verb}: {option}");
+    }
 }

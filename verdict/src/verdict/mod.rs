@@ -17,6 +17,7 @@ use replay::Outcome;
 use replay::metrics::{Causes, Contention};
 use replay::suggest::{Estimate, Suggestions, issued};
 use replay::view::{LoopRan, View};
+use serde::Serialize;
 use serde_json::{Value, json};
 use trace_format::Trace;
 
@@ -34,7 +35,7 @@ const WORTH_COLLECTING: f64 = 0.03;
 const UNEVENLY_DEALT: f64 = 1.5;
 
 /// Pieces of work as lanes, for threads that took pieces whenever they were free.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Items {
     /// What is typed for it: `--lanes iterations`.
     pub typed: String,
@@ -251,16 +252,6 @@ impl Verdict {
                 "schedule": balance.schedule.map(balance::Schedule::phrase),
             })
         });
-        let items = self.items.as_ref().map(|items| {
-            json!({
-                "typed": items.typed,
-                "what": items.what,
-                "lanes": items.lanes,
-                "warp_size": items.warp_size,
-                "efficiency": items.efficiency,
-                "dealt": items.dealt,
-            })
-        });
         json!({
             "headline": self.headline,
             "holds": self.holds,
@@ -275,7 +266,7 @@ impl Verdict {
                 "sentence": self.coverage.sentence(),
             },
             "balance": balance,
-            "items": items,
+            "items": self.items,
             "warnings": self.warnings,
             "sentences": self.sentences,
             "places_of": self.items.as_ref().filter(|_| self.places_are_of_items).map(|items| &items.what),

@@ -23,7 +23,7 @@ use crate::width::Wide;
 /// Re-run the threads of a trace in lockstep under one or more reconvergence heuristics
 #[derive(clap::Args)]
 #[command(group(clap::ArgGroup::new("rows").multiple(true)))]
-pub(super) struct Typed {
+pub(crate) struct Typed {
     /// The trace: what `trace` wrote, or a text trace, gzipped or not (- for standard input)
     #[arg(default_value = "trace.bin")]
     pub(super) trace: PathBuf,

@@ -16,30 +16,35 @@ use attribution::Source;
 use replay::Error;
 use replay::metrics::Checker;
 
-pub(crate) use self::mode::Args;
+use self::asked::Typed;
 use self::mode::Mode;
 use crate::exit;
 use crate::output::{self, is_stdout};
+use crate::typed::checked::Checked;
 use crate::typed::selection;
 use crate::verbs::dump;
 
-pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    args.typed.wide.apply();
-    match args.typed.workers {
+/// What `replay` is told.
+pub(crate) type Args = Checked<Typed>;
+
+pub(crate) fn run(typed: &Args) -> anyhow::Result<ExitCode> {
+    typed.wide.apply();
+    match typed.workers {
         Some(workers) => {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(workers)).build();
             let refused = |e| Error::Request(format!("cannot start {workers} workers: {e}: ask for fewer"));
-            pool.map_err(refused)?.install(|| run_here(args))
+            pool.map_err(refused)?.install(|| run_here(typed))
         }
-        None => run_here(args),
+        None => run_here(typed),
     }
 }
 
-fn run_here(Args { mode, typed }: &Args) -> anyhow::Result<ExitCode> {
+fn run_here(typed: &Typed) -> anyhow::Result<ExitCode> {
+    let mode = typed.mode();
     let files = [("--csv -", &typed.csv), ("--schedule -", &typed.schedule), ("--lanes-out -", &typed.lanes_out)];
     let [csv, schedule, lanes] = files.map(|(option, file)| (option, is_stdout(file)));
     output::only_one(&[("--json", typed.json), csv, schedule, lanes])?;
-    if *mode == Mode::Spread {
+    if mode == Mode::Spread {
         return spread::run(typed);
     }
     let trace = selection::open(&typed.trace)?;

@@ -1,13 +1,14 @@
 //! What `replay` does: decided once, from the options that were given, and which options go together.
 
-use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::error::ErrorKind;
 use clap::parser::ValueSource;
-use clap::{ArgMatches, Args as _, Command, Error, FromArgMatches};
+use clap::{ArgMatches, Args as _, Command, Error};
 use replay::metrics::Checker;
 use replay::registry::{Entry, PARAMETERS, measures};
 
 use super::asked::Typed;
 use crate::typed::by::By;
+use crate::typed::checked::Check;
 use crate::typed::predict;
 use crate::typed::selection::{GROUPS, LOCKS, WIDTHS};
 
@@ -58,120 +59,77 @@ impl Mode {
     }
 }
 
-/// What was given on the command line.
-struct Given<'a> {
-    typed: &'a Typed,
-    matches: &'a ArgMatches,
-    command: Command,
-}
-
-impl Given<'_> {
-    fn has(&self, id: &str) -> bool {
-        self.matches.value_source(id) == Some(ValueSource::CommandLine) && (id != LOCKS || self.has_several(LOCKS))
-    }
-
-    fn has_several(&self, id: &str) -> bool {
-        self.typed.selection.several().any(|option| option == id)
-    }
-
-    /// The option as it was given: with its values, where those decide whether it is refused.
-    fn shown(&self, id: &str) -> String {
-        let argument = self.command.get_arguments().find(|argument| argument.get_id() == id);
-        let has_several = self.has_several(id);
-        match argument.and_then(|argument| Some((argument, argument.get_long()?))) {
-            Some((_, long)) if has_several => {
-                let values = self.matches.get_raw(id).into_iter().flatten();
-                format!("--{long} {}", values.map(|value| value.to_string_lossy()).collect::<Vec<_>>().join(" "))
-            }
-            _ => argument.map(ToString::to_string).unwrap_or_default(),
-        }
-    }
-
-    fn refuse(&self, one: &str, other: &str) -> Error {
-        let mut error = Error::new(ErrorKind::ArgumentConflict).with_cmd(&self.command);
-        let named = |id: &str| ContextValue::String(self.shown(id));
-        error.insert(ContextKind::InvalidArg, named(one));
-        error.insert(ContextKind::PriorArg, named(other));
-        error
+impl Typed {
+    /// What is done.
+    pub(super) fn mode(&self) -> Mode {
+        self.modes().first().map_or(Mode::Rows, |(_, mode)| *mode)
     }
 
     /// The modes that options ask for, each with its option.
     fn modes(&self) -> Vec<(&'static str, Mode)> {
         let asked = [
-            ("others", Mode::Spread, !self.typed.others.is_empty()),
-            ("loops", Mode::Loops, self.typed.loops),
-            ("dependences", Mode::Dependences, self.typed.dependences),
-            ("verdict", Mode::Verdict, self.typed.verdict),
-            ("reorder", Mode::Reorder, self.has("reorder")),
+            ("others", Mode::Spread, !self.others.is_empty()),
+            ("loops", Mode::Loops, self.loops),
+            ("dependences", Mode::Dependences, self.dependences),
+            ("verdict", Mode::Verdict, self.verdict),
+            ("reorder", Mode::Reorder, self.reorder.meant().is_some()),
             (WIDTHS, Mode::Sweep, self.has_several(WIDTHS)),
             (GROUPS, Mode::Sweep, self.has_several(GROUPS)),
         ];
         asked.into_iter().filter(|(_, _, is)| *is).map(|(option, mode, _)| (option, mode)).collect()
     }
 
-    /// The one mode that is asked for.
-    ///
-    /// # Errors
-    /// When two are, or an option that has no use in it was given.
-    fn mode(&self) -> Result<Mode, Error> {
+    fn has_several(&self, id: &str) -> bool {
+        self.selection.several().any(|option| option == id)
+    }
+
+    /// An option as it was given: with its values, where those decide whether it is refused.
+    fn shown(&self, id: &str, matches: &ArgMatches) -> String {
+        let mut command = Typed::augment_args(Command::new("replay"));
+        command.build();
+        let values = matches.get_raw(id).filter(|_| self.has_several(id)).into_iter().flatten();
+        match values.map(|value| value.to_string_lossy()).collect::<Vec<_>>().join(" ") {
+            values if !values.is_empty() => format!("--{} {values}", id.replace('_', "-")),
+            _ => command
+                .get_arguments()
+                .find(|argument| argument.get_id() == id)
+                .map(ToString::to_string)
+                .unwrap_or_default(),
+        }
+    }
+}
+
+impl Check for Typed {
+    /// Refuses two modes, an option that has no use in the mode, and pairs that never go together.
+    fn check(&self, matches: &ArgMatches) -> Result<(), Error> {
+        let refused = |text: String| Error::raw(ErrorKind::ArgumentConflict, text);
+        let is_given = |id: &str| {
+            matches.value_source(id) == Some(ValueSource::CommandLine) && (id != LOCKS || self.has_several(LOCKS))
+        };
         let modes = self.modes();
         let (option, mode) = modes.first().copied().unwrap_or(("", Mode::Rows));
-        if let Some((other, _)) = modes.iter().find(|(_, other)| *other != mode) {
-            return Err(self.refuse(other, option));
+        let of_modes = modes.iter().find(|(_, other)| *other != mode).map(|(other, _)| (*other, option));
+        let of_mode = || mode.refused().into_iter().find(|id| is_given(id)).map(|id| (id, option));
+        let of_any = || PAIRS.into_iter().find(|(one, other)| is_given(one) && is_given(other));
+        if let Some((one, other)) = of_modes.or_else(of_mode).or_else(of_any) {
+            let [one, other] = [one, other].map(|id| self.shown(id, matches));
+            return Err(refused(format!("the argument '{one}' cannot be used with '{other}'")));
         }
-        if let Some(refused) = mode.refused().into_iter().find(|id| self.has(id)) {
-            return Err(self.refuse(refused, option));
+        self.selection.check_lanes()?;
+        if !self.predict.is_empty() {
+            predict::obedient(&self.subject().models).map_err(refused)?;
         }
-        if let Some((one, other)) = PAIRS.into_iter().find(|(one, other)| self.has(one) && self.has(other)) {
-            return Err(self.refuse(one, other));
-        }
-        self.typed.selection.check()?;
-        if !self.typed.predict.is_empty() {
-            let refused = |text| Error::raw(ErrorKind::ArgumentConflict, text);
-            predict::obedient(&self.typed.subject().models).map_err(refused)?;
-        }
-        if mode == Mode::Dependences && !self.typed.selection.are_parts_of_threads() {
+        if mode == Mode::Dependences && !self.selection.are_parts_of_threads() {
             let text = "the argument '--dependences' cannot be used with '--lanes threads', the default: threads already \
                  run at the same time; dependences are found between iterations of a loop, calls or tasks: add --loop \
                  or --lanes";
-            return Err(Error::raw(ErrorKind::ArgumentConflict, text));
+            return Err(refused(text.to_owned()));
         }
-        if self.typed.by == Some(By::Lock) && !self.typed.selection.locks.are_taken() {
-            let text = "the argument '--by lock' cannot be used with '--locks drop' or '--locks ignore': with these rules there \
-                 is nothing to show by lock; use --locks serialize or simt";
-            return Err(Error::raw(ErrorKind::ArgumentConflict, text));
+        if self.by == Some(By::Lock) && !self.selection.locks.are_taken() {
+            let text = "the argument '--by lock' cannot be used with '--locks drop' or '--locks ignore': with these \
+                 rules there is nothing to show by lock; use --locks serialize or simt";
+            return Err(refused(text.to_owned()));
         }
-        Ok(mode)
-    }
-}
-
-/// What `replay` was asked: options that go together, and what they are for.
-pub(crate) struct Args {
-    pub(super) mode: Mode,
-    pub(super) typed: Typed,
-}
-
-impl clap::Args for Args {
-    fn augment_args(command: Command) -> Command {
-        Typed::augment_args(command)
-    }
-
-    fn augment_args_for_update(command: Command) -> Command {
-        Typed::augment_args_for_update(command)
-    }
-}
-
-impl FromArgMatches for Args {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Args, Error> {
-        let typed = Typed::from_arg_matches(matches)?;
-        let mut command = Typed::augment_args(Command::new("replay"));
-        command.build();
-        let mode = Given { typed: &typed, matches, command }.mode()?;
-        Ok(Args { mode, typed })
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
-        *self = Args::from_arg_matches(matches)?;
         Ok(())
     }
 }

@@ -67,8 +67,7 @@ pub(super) fn run(typed: &Typed) -> anyhow::Result<ExitCode> {
 
 /// The efficiency that a GPU counts, with predicated lanes where the model has such.
 fn efficiency(outcome: &Outcome) -> Option<f64> {
-    let counted = outcome.active_efficiency().or_else(|| outcome.simt_efficiency());
-    counted.filter(|_| outcome.is_complete() && outcome.deadlock.is_none())
+    verdict::efficiency(outcome).filter(|_| outcome.deadlock.is_none())
 }
 
 /// The least, the median (of an even number the lower) and the most.
