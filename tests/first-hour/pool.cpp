@@ -49,7 +49,8 @@ static long steps(int i) {
 
 static long mix(int i) {
     long n = i + 27, all = 0;
-    for (long k = steps(i); k > 0; k--) {
+    // Long enough that others wake before one thread has taken all tasks, on a busy machine too.
+    for (long k = 25 * steps(i); k > 0; k--) {
         n = n * 1103515245 + 12345;
         all += n >> 16;
     }
