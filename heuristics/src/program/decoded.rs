@@ -14,24 +14,26 @@ pub(crate) struct Decoded {
 
 impl Decoded {
     pub(crate) fn of(segments: &SegmentTable) -> Decoded {
-        let (mut begins, mut all, mut count) = (Vec::with_capacity(segments.len()), Vec::new(), 0);
+        // A call that is left out, and a stub, have the code of the segment before.
+        let is_another = |id: SegmentId| id.0 > 0 && segments[SegmentId(id.0 - 1)].origin == segments[id].origin;
+        let (mut begins, mut count) = (Vec::with_capacity(segments.len()), 0);
         for (id, segment) in segments.iter() {
-            // A call that is left out, and a stub, have the code of the segment before.
-            let is_another = id.0 > 0 && segments[SegmentId(id.0 - 1)].origin == segment.origin;
-            if is_another {
+            if is_another(id) {
                 begins.push(begins[id.0 as usize - 1]);
-                continue;
-            }
-            begins.push(count);
-            count += segment.len() as u32;
-            let mut code = segments.code(id);
-            for instruction in &segment.instructions {
-                let (own, rest) = code.split_at(usize::from(instruction.len).min(code.len()));
-                code = rest;
-                all.push((instruction.pc, own));
+            } else {
+                begins.push(count);
+                count += segment.len() as u32;
             }
         }
-        Decoded { table: Table::of(all.into_iter()), begins }
+        let code = segments.iter().filter(|(id, _)| !is_another(*id)).flat_map(|(id, segment)| {
+            let mut code = segments.code(id);
+            segment.instructions.iter().map(move |instruction| {
+                let (own, rest) = code.split_at(usize::from(instruction.len).min(code.len()));
+                code = rest;
+                (instruction.pc, own)
+            })
+        });
+        Decoded { table: Table::of(code, count as usize), begins }
     }
 
     /// The so many instructions of a segment.

@@ -27,13 +27,16 @@ struct Entry {
 }
 
 impl Table {
-    /// The instructions at these addresses, each of exactly these bytes. Of one that has no bytes, or other ones by
+    /// So many instructions at these addresses, each of exactly these bytes. Of one that has no bytes, or other ones by
     /// now, nothing is known.
-    pub fn of<'a>(code: impl Iterator<Item = (Pc, &'a [u8])>) -> Table {
+    pub fn of<'a>(code: impl Iterator<Item = (Pc, &'a [u8])>, count: usize) -> Table {
         let (mut table, mut factory) = (Table::default(), InstructionInfoFactory::new());
+        table.entries.reserve_exact(count);
         for (pc, bytes) in code {
             table.push(decode(pc, bytes).filter(|decoded| decoded.len() == bytes.len()), &mut factory);
         }
+        table.uses.shrink_to_fit();
+        table.memory.shrink_to_fit();
         table
     }
 
