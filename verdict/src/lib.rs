@@ -18,8 +18,8 @@
 //! ```
 //!
 //! [`Machine`]s are models that stand for them. A [`Judge`] tries what the [`Verdict`] on an outcome takes: other
-//! groupings, passes, and [pieces of work](Items) as lanes. [`as_lanes`] is the page of `replay --verdict`; [`grouping`],
-//! [`reorder`] and [`loops`] are further trials, whose results a user reads beside those of a replay.
+//! groupings, passes, and [pieces of work](Items) as lanes. [`as_lanes`] is the page of `replay --verdict`;
+//! [`grouping`], [`reorder`] and [`loops`] are further trials, whose results a user reads beside those of a replay.
 
 mod answer;
 pub mod as_lanes;

@@ -48,26 +48,24 @@ impl Memory {
         if let Some(lane) = self.reference.filter(goes_on).filter(|_| !self.is_by_instruction()) {
             return Choice::Run(warp.mates(lane));
         }
-        let furthest = match self.rule {
-            Rule::Smallest(_) => self.history.furthest_behind(warp),
-            _ => {
+        let (reference, lanes) = match self.rule {
+            Rule::BlocksInTurns | Rule::InstructionsInTurns => {
                 self.queue = self.queue & warp.ready();
                 if self.queue.is_empty() {
                     self.queue = self.history.furthest_behind(warp);
                 }
-                self.queue
+                let Some(reference) = self.queue.lowest() else { return Choice::Run(LaneSet::EMPTY) };
+                let lanes = warp.mates(reference).from_lane(reference);
+                self.queue = self.queue - lanes;
+                (reference, lanes)
+            }
+            Rule::Smallest(key) => {
+                let furthest = self.history.furthest_behind(warp);
+                let smallest = furthest.iter().min_by_key(|lane| key(warp.lane(*lane)));
+                let Some(reference) = smallest else { return Choice::Run(LaneSet::EMPTY) };
+                (reference, warp.mates(reference))
             }
         };
-        let reference = match self.rule {
-            Rule::Smallest(key) => furthest.iter().min_by_key(|lane| key(warp.lane(*lane))),
-            _ => furthest.lowest(),
-        };
-        let Some(reference) = reference else { return Choice::Run(LaneSet::EMPTY) };
-        let mut lanes = warp.mates(reference);
-        if !matches!(self.rule, Rule::Smallest(_)) {
-            lanes = lanes.from_lane(reference);
-            self.queue = self.queue - lanes;
-        }
         self.history.record(lanes, warp.lane(reference).pc);
         self.reference = Some(reference);
         Choice::Run(lanes)

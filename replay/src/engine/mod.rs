@@ -408,7 +408,8 @@ impl<'a> Replay<'a> {
 
     #[inline]
     fn stand(&mut self, lane: usize, id: heuristics::SegmentId) {
-        stand_before(id, &self.briefs[id.0 as usize], &mut self.states[lane]);
+        let (brief, state) = (&self.briefs[id.0 as usize], &mut self.states[lane]);
+        (state.segment, state.pc, state.place, state.in_stub) = (id, brief.start, brief.place, brief.in_stub);
     }
 
     fn explain(&self, spec: &Spec, lanes: LaneSet) -> Deadlock {
@@ -420,10 +421,4 @@ impl<'a> Replay<'a> {
         });
         Deadlock { model: spec.to_string(), lanes, waits: waits.collect() }
     }
-}
-
-/// The lane stands before this segment.
-#[inline]
-fn stand_before(id: heuristics::SegmentId, brief: &Brief, state: &mut LaneState) {
-    (state.segment, state.pc, state.place, state.in_stub) = (id, brief.start, brief.place, brief.in_stub);
 }
