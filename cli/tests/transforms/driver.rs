@@ -98,14 +98,22 @@ impl Waiting {
 
     /// Command lines of processes in the folder.
     fn processes(&self) -> Vec<String> {
+        self.numbered_processes().into_iter().map(|(_, line)| line).collect()
+    }
+
+    /// The number of each with its command line.
+    fn numbered_processes(&self) -> Vec<(String, String)> {
         let is_here = |process: &fs::DirEntry| {
             let place = fs::canonicalize(self.folder.path("")).unwrap();
             fs::read_link(process.path().join("cwd")).is_ok_and(|cwd| cwd == place)
         };
         let all = fs::read_dir("/proc").unwrap().flatten().filter(is_here);
-        all.filter_map(|process| fs::read(process.path().join("cmdline")).ok())
-            .map(|line| String::from_utf8_lossy(&line).replace('\0', " "))
-            .collect()
+        all.filter_map(|process| {
+            let line = fs::read(process.path().join("cmdline")).ok()?;
+            let number = process.file_name().into_string().ok()?;
+            Some((number, String::from_utf8_lossy(&line).replace('\0', " ")))
+        })
+        .collect()
     }
 
     /// Files of ours among the temporary ones.
@@ -141,6 +149,18 @@ fn a_signal_ends_the_compiler_too_and_leaves_no_temporary_files() {
         assert_eq!(waiting.left(), [""; 0], "{name}");
         assert_eq!(waiting.processes(), [""; 0], "{name}");
     }
+}
+
+/// One that is stopped hears no signal but the last.
+#[test]
+fn a_compiler_that_does_not_end_is_killed() {
+    let mut waiting = Waiting::start("");
+    let all = waiting.numbered_processes();
+    let (compiler, _) = all.iter().find(|(_, line)| line.contains("-emit-llvm")).unwrap();
+    waiting.folder.succeed("kill", &["-s", "STOP", compiler]);
+    waiting.signal("TERM");
+    assert_eq!(waiting.end().signal(), Some(15));
+    assert_eq!((waiting.left(), waiting.processes()), (Vec::new(), Vec::new()));
 }
 
 #[test]

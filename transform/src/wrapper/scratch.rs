@@ -1,8 +1,9 @@
 //! A folder for files between jobs, which is removed whatever happens (except on SIGKILL), and the start of programs.
 //!
-//! A signal that ends this process is passed on to the program that runs, which removes its own unfinished files; when
-//! that has ended, the folder is removed, and this process ends by the same signal. A signal that was ignored when this
-//! process started stays ignored.
+//! A signal that ends this process is passed on to the program that runs, which removes its own unfinished files (of
+//! SIGQUIT compilers make a crash report, which takes seconds and nobody asked for: they get SIGINT); when that has
+//! ended, the folder is removed, and this process ends by the signal that came. A program that does not end is killed.
+//! A signal that was ignored when this process started stays ignored.
 
 use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
@@ -21,7 +22,7 @@ use tempfile::TempDir;
 use super::words;
 use crate::{Error, Result};
 
-/// How long a program may take to end after a signal. The folder is removed afterwards in any case.
+/// How long a program may take to end after a signal before it is killed. The folder is removed afterwards in any case.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The folder, and the watch over it.
@@ -174,15 +175,20 @@ impl State {
         self.running.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// Keeps other programs from being started and has the one that runs end by the same signal.
+    /// Keeps other programs from being started and has the one that runs end by this signal, or be killed.
     fn stop(&self, signal: i32) {
-        let mut running = self.lock();
-        running.ending = true;
-        if let (Some(program), Ok(signal)) = (running.program, Signal::try_from(signal)) {
+        let gentle = match Signal::try_from(signal) {
+            Ok(Signal::SIGQUIT) | Err(_) => Signal::SIGINT,
+            Ok(signal) => signal,
+        };
+        self.lock().ending = true;
+        for signal in [gentle, Signal::SIGKILL] {
+            let running = self.lock();
+            let Some(program) = running.program else { return };
             // It may have ended this moment.
             let _ = kill(program, signal);
+            drop(self.changed.wait_timeout_while(running, PATIENCE, |running| running.program.is_some()));
         }
-        drop(self.changed.wait_timeout_while(running, PATIENCE, |running| running.program.is_some()));
     }
 
     /// The program has ended.
