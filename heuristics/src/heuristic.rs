@@ -80,13 +80,10 @@ pub trait Heuristic: Send {
 
     /// Whether, now that all live lanes are ready at one pc, the model would run them all for as long as they stay
     /// together. A run skipped ends where a basic block ends. Where it says yes, the engine may skip `choose` and
-    /// `executed` for such a run, and calls [`Heuristic::ran_together`] once for all of it. Default: no.
+    /// `executed` for such a run, and calls [`Heuristic::ran`] once for all of it. Default: no.
     fn stays_together(&self, _warp: &WarpView) -> bool {
         false
     }
-
-    /// Called after a run for which [`Heuristic::stays_together`] said yes.
-    fn ran_together(&mut self, _run: &Together) {}
 
     /// Called after `choose` with what it chose, before they run: writes down for how long it would choose the same
     /// lanes again, while no other lane moves ([`Lead`]). Where it says yes, the engine may skip `choose` and
@@ -97,10 +94,10 @@ pub trait Heuristic: Send {
         false
     }
 
-    /// Called after a run for which [`Heuristic::runs_on`] said yes, where the lead asks for it
-    /// ([`Lead::tell_run`]), before `executed`: all segments of the run, with the first, which was chosen; the lanes
-    /// are those that ran.
-    fn ran_on(&mut self, _run: &Together) {}
+    /// Called after a run of segments that was not chosen one by one: all of it. One for which
+    /// [`Heuristic::stays_together`] said yes is told always, one for which [`Heuristic::runs_on`] did where the lead
+    /// asks for it ([`Lead::tell_run`]), before `executed`; of that the first segment was chosen.
+    fn ran(&mut self, _run: &Together) {}
 
     /// What it has counted itself. Default: nothing.
     fn tally(&self) -> Tally {

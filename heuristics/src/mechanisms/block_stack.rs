@@ -50,7 +50,7 @@ impl Heuristic for BlockStack {
         self.stack.is_whole() && self.to_come.is_empty()
     }
 
-    fn ran_together(&mut self, run: &Together) {
+    fn ran(&mut self, run: &Together) {
         self.stack.ran(Branch::of_run(run));
     }
 }

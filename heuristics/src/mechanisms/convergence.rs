@@ -124,10 +124,10 @@ impl Convergence {
     }
 
     /// All lanes have run these segments, and none of them waited there.
-    pub(crate) fn ran_together(&mut self, run: &Together) {
+    pub(crate) fn ran_run(&mut self, run: &Together) {
         self.note(Branch::of_run(run));
         if let Some(speculation) = &mut self.speculation {
-            speculation.ran_together(run);
+            speculation.ran_run(run);
         }
     }
 

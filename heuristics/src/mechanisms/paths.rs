@@ -148,7 +148,7 @@ impl Heuristic for Paths {
         self.splits.is_whole()
     }
 
-    fn ran_together(&mut self, run: &Together) {
+    fn ran(&mut self, run: &Together) {
         self.paths += run.instructions();
         self.splits.ran(Branch::of_run(run));
     }

@@ -144,8 +144,8 @@ impl Heuristic for Predicated {
         self.branch.is_none() && self.inner.stays_together(warp)
     }
 
-    fn ran_together(&mut self, run: &Together) {
-        self.inner.ran_together(run);
+    fn ran(&mut self, run: &Together) {
+        self.inner.ran(run);
     }
 
     fn tally(&self) -> Tally {

@@ -115,7 +115,7 @@ impl Speculation {
     }
 
     /// All lanes have run these segments, and nobody waited: they joined and cancelled on the way.
-    pub(crate) fn ran_together(&mut self, run: &Together) {
+    pub(crate) fn ran_run(&mut self, run: &Together) {
         for (id, level) in run.run.iter().zip(run.levels()) {
             let segment = &run.segments[*id];
             for lane in run.lanes {

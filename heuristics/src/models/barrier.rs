@@ -167,8 +167,8 @@ impl Heuristic for AtBarriers {
         self.warp.is_whole()
     }
 
-    fn ran_together(&mut self, run: &Together) {
-        self.warp.ran_together(run);
+    fn ran(&mut self, run: &Together) {
+        self.warp.ran_run(run);
     }
 
     fn tally(&self) -> Tally {

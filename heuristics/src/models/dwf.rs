@@ -156,7 +156,7 @@ impl Heuristic for Dwf {
         warp.seats().warps().len() == 1
     }
 
-    fn ran_together(&mut self, run: &Together) {
+    fn ran(&mut self, run: &Together) {
         self.last_pc = Some(run.segments[run.last()].last().pc);
         self.time += 1;
         self.standing = self.standing - run.lanes;

@@ -95,7 +95,7 @@ impl Heuristic for Hanoi {
         self.warp.is_whole()
     }
 
-    fn ran_together(&mut self, run: &Together) {
+    fn ran(&mut self, run: &Together) {
         self.warp.ran(Branch::of_run(run));
     }
 

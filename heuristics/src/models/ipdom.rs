@@ -67,7 +67,7 @@ impl Heuristic for Ipdom {
         self.stack.is_whole()
     }
 
-    fn ran_together(&mut self, run: &Together) {
+    fn ran(&mut self, run: &Together) {
         self.stack.ran(Branch::of_run(run));
     }
 

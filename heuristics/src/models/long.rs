@@ -56,8 +56,8 @@ impl Heuristic for Memory {
         self.stays_together(warp.live())
     }
 
-    fn ran_together(&mut self, run: &Together) {
-        self.ran_together(run);
+    fn ran(&mut self, run: &Together) {
+        self.ran(run);
     }
 }
 

@@ -99,19 +99,13 @@ impl Heuristic for TfBranch {
         true
     }
 
-    fn ran_on(&mut self, run: &Together) {
-        // The first was chosen.
-        for (segment, level) in run.run.iter().zip(run.levels()).skip(1) {
-            self.goes_to(run.segments[*segment].place, level, run.control_flow);
-        }
-    }
-
     fn stays_together(&self, _warp: &WarpView) -> bool {
         true
     }
 
-    fn ran_together(&mut self, run: &Together) {
-        for (segment, level) in run.run.iter().zip(run.levels()) {
+    fn ran(&mut self, run: &Together) {
+        // Where it was chosen it has been gone to.
+        for (segment, level) in run.run.iter().zip(run.levels()).skip(run.chosen.into()) {
             self.goes_to(run.segments[*segment].place, level, run.control_flow);
         }
     }

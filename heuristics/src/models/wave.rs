@@ -98,7 +98,7 @@ impl Heuristic for Wave {
         levels.all(|level| Some(level) == first)
     }
 
-    fn ran_together(&mut self, run: &Together) {
+    fn ran(&mut self, run: &Together) {
         for (segment, level) in run.run.iter().zip(run.levels()) {
             self.comes_to(run.segments[*segment].place, level);
         }

@@ -79,7 +79,7 @@ impl Memory {
 
     /// The lanes ran a run of segments together. Where blocks are remembered, the first segment counts unless the lane
     /// that led goes on inside a block; who led does not matter beyond: a new choice follows.
-    pub(crate) fn ran_together(&mut self, run: &Together) {
+    pub(crate) fn ran(&mut self, run: &Together) {
         let within = |l: Lane| run.lanes.contains(l) && !run.first_starts_block.contains(l);
         let goes_on = self.reference.is_some_and(within);
         let entries = self.history.entries;

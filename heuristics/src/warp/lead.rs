@@ -126,7 +126,7 @@ impl Lead {
         self.going_back = true;
     }
 
-    /// The model is to be told all that ran ([`crate::Heuristic::ran_on`]).
+    /// The model is to be told all that ran ([`crate::Heuristic::ran`]).
     pub fn tell_run(&mut self) {
         self.tells_run = true;
     }

@@ -53,8 +53,10 @@ impl Ran {
 /// A run of segments that lanes of the warp executed together.
 #[derive(Clone, Copy)]
 pub struct Together<'a> {
-    /// The lanes: all that are live, but in [`crate::Heuristic::ran_on`].
+    /// The lanes: all that are live, unless the first segment was chosen.
     pub lanes: LaneSet,
+    /// Whether the first segment was chosen, after which they ran on; nothing was asked of the others.
+    pub chosen: bool,
     /// The segments in order; never empty.
     pub run: &'a [SegmentId],
     /// The call level of the last of them.

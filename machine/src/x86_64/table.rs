@@ -40,6 +40,20 @@ impl Table {
         table
     }
 
+    /// All instructions from `pc` on, one behind another, that these bytes are. A byte with which none begins is one of
+    /// which nothing is known.
+    #[must_use]
+    pub fn row(pc: Pc, bytes: &[u8]) -> Table {
+        let (mut table, mut factory) = (Table::default(), InstructionInfoFactory::new());
+        let mut at = 0;
+        while at < bytes.len() {
+            let decoded = decode(Pc(pc.0 + at as u64), &bytes[at..]);
+            at += decoded.as_ref().map_or(1, iced_x86::Instruction::len);
+            table.push(decoded, &mut factory);
+        }
+        table
+    }
+
     /// The one instruction at `pc` that these bytes begin with.
     #[must_use]
     pub fn first(pc: Pc, bytes: &[u8]) -> Table {

@@ -317,8 +317,9 @@ impl<'a> Replay<'a> {
             self.states[l].starts_block = true;
         }
         let last_level = total.level_before_last(self.states[first].level);
-        heuristic.ran_together(&Together {
+        heuristic.ran(&Together {
             lanes,
+            chosen: false,
             run: ids,
             last_level,
             first_starts_block,

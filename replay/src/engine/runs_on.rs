@@ -65,8 +65,9 @@ impl Replay<'_> {
             self.tell_run(lanes, &self.run, total.instructions, metrics)?;
         }
         if self.lead.tells_run() {
-            model.ran_on(&Together {
+            model.ran(&Together {
                 lanes,
+                chosen: true,
                 run: &self.run,
                 last_level: level,
                 first_starts_block: lanes.iter().filter(|l| self.states[l.index()].starts_block).collect(),

@@ -89,10 +89,8 @@ pub(crate) fn stubs(
         let mut is_header = false;
         let mut loaded: Option<u64> = None;
         let mut next = *start;
-        while next < start + bytes.len() as u64 {
+        for instruction in Table::row(Pc(*start), bytes).all().iter() {
             let at = next;
-            let table = Table::first(Pc(at), &bytes[(at - start) as usize..]);
-            let instruction = table.all().get(0);
             next += instruction.map_or(1, |instruction| instruction.length() as u64);
             if at == entry && instruction.is_none_or(|instruction| instruction.operation() == Operation::Nothing) {
                 // What stands between two stubs belongs to the one before.
