@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use attribution::Source;
-use replay::view::{Lanes, LoopTaken, Region, Summary, View, ViewOptions, WhichLoops};
+use replay::view::{Region, Summary, View, ViewOptions};
 use replay::{Error, Result};
-use trace_format::{Pc, Trace, names};
+use trace_format::{Trace, names};
 
 /// The lanes of a warp, where none is named and lanes are not threads.
 pub const WARP: usize = 32;
@@ -19,7 +19,6 @@ const INLINED_SHOWN: usize = 3;
 /// The lanes of a trace; with a note where they are others than those that were asked for.
 ///
 /// For a Go program, whose threads belong to its scheduler, whole threads are taken where no start routine is known.
-/// Loops that only step from chunk to chunk of a worksharing loop are none that share work.
 ///
 /// # Errors
 /// When the trace cannot be read, or has no such lanes; the message says what to name instead.
@@ -33,12 +32,7 @@ pub fn view(trace: &Trace, options: &ViewOptions) -> Result<(View, Option<String
         Err(why) => return Err(inlined(trace, &options.region).unwrap_or(why)),
         Ok(view) => (view, None),
     };
-    let of_chunks = of_chunks(trace, &view);
-    if of_chunks.is_empty() || !matches!(options.lanes, Lanes::Iterations(WhichLoops::Worksharing { .. })) {
-        return Ok((view, note));
-    }
-    options.lanes = Lanes::Iterations(WhichLoops::Worksharing { of_chunks });
-    Ok((View::new(trace, &options)?, note))
+    Ok((view, note))
 }
 
 /// Whether the program is Go's.
@@ -68,18 +62,6 @@ fn inlined(trace: &Trace, region: &Region) -> Option<Error> {
              into, or forbid inlining in the source (__attribute__((noinline)), #[inline(never)]) and trace again"
         ))
     })
-}
-
-/// The loops of the view that only step from chunk to chunk: those with one loop inside, of the same line. Compilers
-/// make such a loop for `schedule(static, n)`.
-fn of_chunks(trace: &Trace, view: &View) -> Vec<Pc> {
-    let Some(cut) = &view.summary().cut else { return Vec::new() };
-    let mut source = Source::new(trace);
-    let mut is_of_chunks = |taken: &LoopTaken| match taken.inner[..] {
-        [inner] => source.line(inner).is_some_and(|line| source.line(taken.back) == Some(line)),
-        _ => false,
-    };
-    cut.loops.iter().filter(|taken| is_of_chunks(taken)).map(|taken| taken.header).collect()
 }
 
 /// What the region of a result is called: the lanes, where they are not threads, and where they come from.

@@ -42,10 +42,7 @@ pub(crate) struct Candidate {
 pub(crate) fn iterations(view: &View, asked: &ViewOptions) -> Option<Candidate> {
     let summary = view.summary();
     (summary.cut.is_none() && summary.region.starts_with("OpenMP parallel regions")).then(|| Candidate {
-        lanes: ViewOptions {
-            lanes: Lanes::Iterations(WhichLoops::Worksharing { of_chunks: Vec::new() }),
-            ..asked.clone()
-        },
+        lanes: ViewOptions { lanes: Lanes::Iterations(WhichLoops::Worksharing), ..asked.clone() },
         typed: "--lanes iterations".to_owned(),
         what: "the iterations".to_owned(),
     })

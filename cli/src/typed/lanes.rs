@@ -27,7 +27,7 @@ pub(crate) fn rule(kind: Option<LaneKind>, at: Option<&Place>, trace: &Trace) ->
         (None | Some(LaneKind::Threads), None) => Ok(Lanes::Threads),
         (Some(LaneKind::Calls), None) => Ok(Lanes::Calls),
         (Some(LaneKind::Tasks), None) => Ok(Lanes::Tasks),
-        (Some(LaneKind::Iterations), None) => Ok(Lanes::Iterations(WhichLoops::Worksharing { of_chunks: Vec::new() })),
+        (Some(LaneKind::Iterations), None) => Ok(Lanes::Iterations(WhichLoops::Worksharing)),
         (_, Some(place)) => {
             let at: Vec<Pc> = place.code(trace, &mut Source::new(trace)).into_iter().collect();
             if at.is_empty() {

@@ -134,7 +134,7 @@ pub(crate) fn lengths_of(trace: &str, lanes: Lanes, region: Region) -> Vec<usize
 }
 
 fn iterations() -> Lanes {
-    Lanes::Iterations(WhichLoops::Worksharing { of_chunks: Vec::new() })
+    Lanes::Iterations(WhichLoops::Worksharing)
 }
 
 /// Hands over a trace of `turns.c` by each compiler whose OpenMP is there, with each of these definitions.

@@ -8,6 +8,7 @@ mod converting;
 mod debug_files;
 mod decoding;
 mod dependences;
+mod drawn_loops;
 mod errors;
 mod events;
 mod exporting;

@@ -148,7 +148,7 @@ impl View {
             Lanes::Threads => return Ok(()),
             Lanes::Calls => cut::into_calls(self, "each time that a thread came to the region")?,
             Lanes::Tasks => cut::into_tasks(self)?,
-            Lanes::Iterations(loops) => cut::into_turns(self, loops, &[bodies(threads), taskloops(threads)].concat())?,
+            Lanes::Iterations(loops) => cut::into_turns(self, loops, &bodies(threads), &taskloops(threads))?,
         };
         let (cut, lanes, what) = made;
         self.summary.kept = what.kept;

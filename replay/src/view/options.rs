@@ -75,13 +75,9 @@ pub enum Lanes {
 /// The loops whose turns are lanes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WhichLoops {
-    /// The outermost loops in the bodies of OpenMP's parallel regions; of those by which threads fetch chunks, the
-    /// loops inside.
-    Worksharing {
-        /// Headers of loops that only go from one chunk of iterations to the next, as the compiler makes one for
-        /// `schedule(static, n)`: the loops inside are meant.
-        of_chunks: Vec<Pc>,
-    },
+    /// Those whose ends hang on what OpenMP gave their thread; else the outermost loops in the bodies of its parallel
+    /// regions; of those by which threads fetch chunks, the loops inside.
+    Worksharing,
     /// Those whose turns end at one of these addresses; where there are none, those that begin there, or hold one.
     At(Vec<Pc>),
 }

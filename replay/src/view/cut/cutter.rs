@@ -398,6 +398,9 @@ impl<'a, 'k> Cutter<'a, 'k> {
             (Some(turning), heads) if heads == Some(turning.of_loop) => {
                 turning.is_more_than_test = plan.loops[turning.of_loop as usize];
                 let turning = *turning;
+                if plan.turns_are_chunks[turning.of_loop as usize] {
+                    self.next_chunk();
+                }
                 let launch = self.launch_of(turning);
                 self.end_lane();
                 self.begin_lane(launch)?;
@@ -417,10 +420,7 @@ impl<'a, 'k> Cutter<'a, 'k> {
                     self.dispatch = place.in_dispatch.contains(&of_loop).then_some((of_loop, level));
                     self.runs = self.given.take();
                 } else {
-                    self.chunk += 1;
-                    let next = self.runs.filter(|(_, stride)| *stride != 0);
-                    let next = next.map(|(first, stride)| (first.wrapping_add(stride.into()), stride));
-                    self.runs = self.given.take().or(next);
+                    self.next_chunk();
                 }
                 let is_more_than_test = plan.loops[of_loop as usize];
                 let taskloop = piece.map(|piece| piece.taskloop);
@@ -430,6 +430,14 @@ impl<'a, 'k> Cutter<'a, 'k> {
             (None, None) => {}
         }
         Ok(())
+    }
+
+    /// The thread begins another chunk.
+    fn next_chunk(&mut self) {
+        self.chunk += 1;
+        let next = self.runs.filter(|(_, stride)| *stride != 0);
+        let next = next.map(|(first, stride)| (first.wrapping_add(stride.into()), stride));
+        self.runs = self.given.take().or(next);
     }
 
     /// The launch of the loop's turns now.

@@ -1,7 +1,8 @@
 //! The loops of a trace: natural loops of the graph of what lanes ran, found by an address, and how often each turned.
 
-use flowgraph::{LoopId, Loops, NodeId};
+use flowgraph::{Builder, Graph, LoopId, Loops, NodeId};
 use heuristics::{ControlFlow, PlaceId, SegmentId, SegmentTable};
+use machine::Instruction;
 use rustc_hash::FxHashMap;
 use trace_format::{Kind, Pc};
 
@@ -32,13 +33,73 @@ pub struct LoopRan {
 /// The natural loops of what lanes ran.
 pub(crate) struct LoopsOf<'a> {
     flow: &'a ControlFlow,
+    graph: Graph,
     loops: Loops,
 }
 
 impl<'a> LoopsOf<'a> {
     /// None where nothing ran.
     pub fn of(flow: &'a ControlFlow) -> Option<LoopsOf<'a>> {
-        Some(LoopsOf { flow, loops: Loops::of(flow.graph()?) })
+        let graph = flow.graph()?.clone();
+        Some(LoopsOf { flow, loops: Loops::of(&graph), graph })
+    }
+
+    /// Those of a program's functions, each by itself: also such that no lane turned, where it ran their body and the
+    /// branch at its end, and without jumps to functions that are left out. None where nothing ran.
+    pub fn of_functions(flow: &'a ControlFlow, segments: &SegmentTable) -> Option<LoopsOf<'a>> {
+        let (ran, of_place) = (flow.graph()?, segment_of_place(segments));
+        let mut builder = Builder::new(ran.node_count());
+        for node in ran.nodes() {
+            let segment = of_place.get(node.index()).copied();
+            let last = segment.and_then(|segment| segments.listing(segment).last());
+            let kind = last.map(Instruction::kind);
+            // Where a function that is left out was jumped to, the thread went on somewhere else.
+            let jumps_to = last.filter(|_| kind == Some(Kind::Jump)).and_then(Instruction::target);
+            let leaves = |next: &NodeId| jumps_to.is_some_and(|to| flow.start(PlaceId(next.0)) != to);
+            let known = ran.successors(node);
+            for next in known.iter().filter(|next| !leaves(next)) {
+                builder.edge(node, *next);
+            }
+            let branch = last.filter(|_| kind == Some(Kind::Branch));
+            let sides = branch.into_iter().flat_map(|branch| [branch.target(), Some(branch.next_pc())]).flatten();
+            for next in sides.filter_map(|pc| flow.place_at(pc)).map(|place| NodeId(place.0)) {
+                if !known.contains(&next) {
+                    builder.edge(node, next);
+                }
+            }
+        }
+        let graph = builder.build(ran.entry());
+        Some(LoopsOf { flow, loops: Loops::of(&graph), graph })
+    }
+
+    /// The graph of what ran.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// The node that begins at this address, if one does.
+    pub fn node_at(&self, pc: Pc) -> Option<NodeId> {
+        self.flow.place_at(pc).map(|place| NodeId(place.0))
+    }
+
+    /// All of them.
+    pub fn ids(&self) -> impl Iterator<Item = LoopId> {
+        self.loops.ids()
+    }
+
+    /// The loops that hold a node, the innermost first.
+    pub fn around(&self, node: NodeId) -> impl Iterator<Item = LoopId> {
+        std::iter::successors(self.loops.innermost(node), |id| self.loops.parent(*id))
+    }
+
+    /// Whether a loop is another one or lies in it.
+    pub fn is_in(&self, id: LoopId, outer: LoopId) -> bool {
+        std::iter::successors(Some(id), |id| self.loops.parent(*id)).any(|id| id == outer)
+    }
+
+    /// Whether a loop holds a node.
+    pub fn contains(&self, id: LoopId, node: NodeId) -> bool {
+        self.loops.contains(id, node)
     }
 
     fn header(&self, id: LoopId) -> PlaceId {
@@ -93,7 +154,7 @@ impl<'a> LoopsOf<'a> {
     /// The outermost loops of the functions that begin at these addresses, or the outermost ones inside, where those
     /// are no loops that a team shares, but lie around such.
     pub fn outermost(&self, functions: &[Pc], is_around: &dyn Fn(LoopId) -> bool) -> Vec<LoopId> {
-        let Some(graph) = self.flow.graph() else { return Vec::new() };
+        let graph = &self.graph;
         let starts = functions.iter().filter_map(|pc| self.flow.place_at(*pc)).map(|place| NodeId(place.0));
         let mut seen = vec![false; graph.node_count()];
         let mut left: Vec<NodeId> = starts.collect();
@@ -114,10 +175,13 @@ impl<'a> LoopsOf<'a> {
         wanted: &[LoopId],
         segments: &SegmentTable,
         is_dispatch: &dyn Fn(LoopId) -> bool,
+        turns_are_chunks: &dyn Fn(LoopId) -> bool,
         writes: &dyn Fn(SegmentId) -> bool,
     ) -> LoopPlan {
         let outermost = wanted.iter().map(|id| self.parent(*id).is_none()).collect();
-        let mut plan = LoopPlan { of: vec![Membership::default(); segments.places()], loops: Vec::new(), outermost };
+        let turns_are_chunks = wanted.iter().map(|id| turns_are_chunks(*id)).collect();
+        let of = vec![Membership::default(); segments.places()];
+        let mut plan = LoopPlan { of, loops: Vec::new(), outermost, turns_are_chunks };
         let mut add = |node: NodeId, to: fn(&mut Membership) -> &mut Vec<u32>, number: usize| {
             if let Some(place) = plan.of.get_mut(node.index()) {
                 to(place).push(number as u32);
@@ -148,7 +212,7 @@ impl<'a> LoopsOf<'a> {
     /// The header and what always runs behind it, up to the first branch.
     fn test(&self, id: LoopId) -> Vec<NodeId> {
         let mut test = vec![self.loops.header(id)];
-        let Some(graph) = self.flow.graph() else { return test };
+        let graph = &self.graph;
         while let [next] = graph.successors(test[test.len() - 1])
             && self.loops.contains(id, *next)
             && !test.contains(next)
@@ -156,11 +220,6 @@ impl<'a> LoopsOf<'a> {
             test.push(*next);
         }
         test
-    }
-
-    /// Whether a loop goes from chunk to chunk only: one whose header is among these.
-    pub fn begins_at(&self, id: LoopId, headers: &[Pc]) -> bool {
-        headers.contains(&self.flow.start(self.header(id)))
     }
 
     /// Whether such a segment lies in the loop, and in no loop further in.
@@ -196,7 +255,7 @@ impl<'a> LoopsOf<'a> {
     /// Where a loop can be left, but for its own test: that stands at the end of its turns, or else before the first
     /// branch of each.
     fn early_exits(&self, id: LoopId, segments: &SegmentTable) -> Vec<Pc> {
-        let Some(graph) = self.flow.graph() else { return Vec::new() };
+        let graph = &self.graph;
         let of_place = segment_of_place(segments);
         let leaves = |node: &&NodeId| graph.successors(**node).iter().any(|next| !self.loops.contains(id, *next));
         // The side of a branch that no lane ever took is not in the graph.
@@ -228,7 +287,7 @@ impl<'a> LoopsOf<'a> {
     pub fn count(&self, segments: &SegmentTable) -> LoopCounter {
         let ids: Vec<LoopId> = self.loops.ids().collect();
         LoopCounter {
-            plan: self.plan(&ids, segments, &|_| false, &|_| false),
+            plan: self.plan(&ids, segments, &|_| false, &|_| false, &|_| false),
             found: self.all(segments),
             inside: self.inside_alone(&ids),
             trips: vec![Trips::default(); ids.len()],
@@ -250,7 +309,7 @@ impl<'a> LoopsOf<'a> {
 }
 
 /// By place: a segment that begins there and is no elided call.
-fn segment_of_place(segments: &SegmentTable) -> Vec<SegmentId> {
+pub(super) fn segment_of_place(segments: &SegmentTable) -> Vec<SegmentId> {
     let mut of: Vec<Option<SegmentId>> = vec![None; segments.places()];
     for (id, segment) in segments.iter() {
         of[segment.place.0 as usize].get_or_insert(id);
@@ -281,6 +340,8 @@ pub(crate) struct LoopPlan {
     pub loops: Vec<bool>,
     /// By loop: whether none of its function lies around it.
     pub outermost: Vec<bool>,
+    /// By loop: whether each turn is a chunk of its own.
+    pub turns_are_chunks: Vec<bool>,
 }
 
 /// A lane's trips, by loop; only of those that it reached.

@@ -6,6 +6,7 @@
 
 mod counts;
 mod cutter;
+mod given;
 mod loops;
 mod merging;
 mod numbering;
@@ -23,6 +24,7 @@ use trace_format::{Pc, Seq, Trace};
 
 use self::counts::Counts;
 use self::cutter::{Begun, Cutter, Launch, Rule};
+use self::given::Given;
 use self::loops::LoopsOf;
 use self::rows::AllRows;
 use self::store::{Lane, Store};
@@ -102,23 +104,37 @@ pub(super) fn into_tasks(view: &View) -> Result<Made> {
     Ok(described(made, "each task".to_owned()))
 }
 
-/// Each turn of these loops is a lane. `bodies` are the functions that threads of a team run.
+/// Each turn of these loops is a lane. `bodies` are the functions that threads of a team run, `pieces` those that they run
+/// a part of a taskloop in.
 ///
 /// # Errors
 /// When there is no such loop, or one of them lies in another.
-pub(super) fn into_turns(view: &View, which: &WhichLoops, bodies: &[Pc]) -> Result<Made> {
+pub(super) fn into_turns(view: &View, which: &WhichLoops, bodies: &[Pc], pieces: &[Pc]) -> Result<Made> {
     let segments = view.segments();
     let survey = Survey::new(view, true)?;
-    let Some(loops) = LoopsOf::of(&survey.control_flow) else { return Err(no_loop(which)) };
+    let loops = LoopsOf::of_functions(&survey.control_flow, segments).ok_or_else(|| no_loop(which))?;
     let calls = |id: LoopId, wanted: &dyn Fn(TeamCall) -> bool| {
         loops.has(id, segments, &|segment| team_call(&view.trace, segments, segment).is_some_and(wanted))
     };
-    let of_chunks: &[Pc] = if let WhichLoops::Worksharing { of_chunks } = which { of_chunks } else { &[] };
-    let deals = |id: LoopId| loops.begins_at(id, of_chunks);
+    let called = |pc: Pc| Some(view.trace.symbol_of(pc).filter(|symbol| symbol.pc == pc)?.name.clone());
+    let given = Given::of(&loops, &asking(view, bodies), segments, &called);
+    let deals = |id: LoopId| given.of_chunks.contains(&id);
     let is_dispatch = |id: LoopId| deals(id) || calls(id, &|call| call == TeamCall::Chunk);
     let is_around = |id: LoopId| deals(id) || calls(id, &|_| true);
+    let mut one_each = Vec::new();
     let wanted = match which {
-        WhichLoops::Worksharing { .. } => loops.outermost(bodies, &is_around),
+        WhichLoops::Worksharing => {
+            let bodies = if given.loops.is_empty() { bodies } else { &[] };
+            // A loop that gets one iteration a time has none inside.
+            let holds = |outer: LoopId| given.loops.iter().any(|id| loops.is_in(*id, outer));
+            one_each = loops.ids().filter(|id| calls(*id, &|call| call == TeamCall::Chunk) && !holds(*id)).collect();
+            one_each.retain(|id| !given.loops.contains(id));
+            let mut all = loops.outermost(&[bodies, pieces].concat(), &is_around);
+            all.extend(given.loops.iter().chain(&one_each));
+            all.sort_unstable();
+            all.dedup();
+            all
+        }
         WhichLoops::At(places) => loops.at(places, segments),
     };
     if wanted.is_empty() {
@@ -132,9 +148,14 @@ pub(super) fn into_turns(view: &View, which: &WhichLoops, bodies: &[Pc]) -> Resu
             header(inner)
         )));
     }
-    let plan = loops.plan(&wanted, segments, &is_dispatch, &|segment| view.plan.writes.is_set(segment, segments));
+    let deals_each = |id: LoopId| given.cyclic.contains(&id) || one_each.contains(&id);
+    let plan =
+        loops.plan(&wanted, segments, &is_dispatch, &deals_each, &|segment| view.plan.writes.is_set(segment, segments));
     let order = match () {
-        () if wanted.iter().any(|id| loops.parent(*id).is_some_and(deals)) => Order::Chunks,
+        () if wanted.iter().any(|id| loops.parent(*id).is_some_and(deals) || given.cyclic.contains(id)) => {
+            Order::Chunks
+        }
+        () if !one_each.is_empty() => Order::Unknown,
         () if wanted.iter().any(|id| loops.parent(*id).is_some_and(is_dispatch)) => Order::Unknown,
         () => Order::Threads,
     };
@@ -150,9 +171,24 @@ pub(super) fn into_turns(view: &View, which: &WhichLoops, bodies: &[Pc]) -> Resu
     Ok(made)
 }
 
+/// These functions, and those that call what gives a thread its part.
+fn asking(view: &View, bodies: &[Pc]) -> Vec<Pc> {
+    let segments = view.segments();
+    let calls = segments.iter().filter(|(_, segment)| segment.last().kind.is_call());
+    let asks = calls.filter_map(|(id, segment)| {
+        let target = segments.listing(id).last()?.target()?;
+        let name = &view.trace.symbol_of(target).filter(|symbol| symbol.pc == target)?.name;
+        given::is_asked(name).then(|| view.trace.symbol_of(segment.last().pc).map(|symbol| symbol.pc))?
+    });
+    let mut all: Vec<Pc> = bodies.iter().copied().chain(asks).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
 fn no_loop(which: &WhichLoops) -> Error {
     Error::Request(match which {
-        WhichLoops::Worksharing { .. } => {
+        WhichLoops::Worksharing => {
             "no OpenMP parallel region of the trace ran a loop: name a loop with --loop FILE:LINE (`replay --loops` \
              lists those that ran)"
                 .to_owned()

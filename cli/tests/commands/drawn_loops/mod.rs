@@ -1,0 +1,133 @@
+//! Lanes of OpenMP programs that are drawn by chance: lane i is iteration i, or it is said that they are not known.
+//!
+//! The judge is the source: of each program it is known how many turns of a marked loop each iteration makes. A trace is
+//! asked as the front door asks, and its lanes must make just these turns, in this order.
+
+mod program;
+
+use std::path::Path;
+use std::process::Command;
+
+use replay::Batch;
+use replay::view::{CodeFilter, Lanes, ViewOptions, WhichLoops};
+use trace_format::Trace;
+
+use self::program::{MARK, Program, program};
+
+/// What became of a program's lanes.
+#[derive(Debug, PartialEq, Eq)]
+enum Found {
+    Right,
+    /// They are not, and that is said.
+    Said(String),
+    /// They are not, without a word.
+    Wrong(String),
+}
+
+fn built_and_traced(program: &Program, folder: &Path) -> String {
+    let [source, binary, trace] = ["p.c", "p", "p.bin"].map(|name| folder.join(name).to_str().unwrap().to_owned());
+    std::fs::write(&source, &program.source).unwrap();
+    let openmp = if program.compiler == "gcc" { "-fopenmp" } else { "-fopenmp=libomp" };
+    let mut command = Command::new(program.compiler);
+    let built = command.args(&program.flags).args([openmp, "-w", &source, "-o", &binary]).output().unwrap();
+    assert!(built.status.success(), "{}\n{}", String::from_utf8_lossy(&built.stderr), program.source);
+    let threads = format!("OMP_NUM_THREADS={}", program.threads);
+    let words = [
+        &threads,
+        "XDG_CACHE_HOME=/proc/no-cache",
+        "OMP_SCHEDULE=dynamic,3",
+        "OMP_WAIT_POLICY=passive",
+        env!("CARGO_BIN_EXE_trace"),
+    ];
+    let traced = Command::new("env").args(words).args(["-o", &trace, &binary]).output().unwrap();
+    assert!(traced.status.success(), "{}", String::from_utf8_lossy(&traced.stderr));
+    trace
+}
+
+/// By launch, by lane: how often it runs the mark, with what is said against it; or what is said in place of lanes.
+fn marks(trace: &str) -> Result<(Vec<Vec<u32>>, Option<String>), String> {
+    let trace = Trace::open(Path::new(trace)).unwrap();
+    let lanes = Lanes::Iterations(WhichLoops::Worksharing);
+    let options = ViewOptions { lanes, code: CodeFilter::Main, ..ViewOptions::default() };
+    let (view, _) = verdict::lanes::view(&trace, &options).map_err(|error| error.to_string())?;
+    let segments = view.segments();
+    let is_mark =
+        |instruction: machine::Instruction| instruction.address().is_some_and(|address| address.displacement == MARK);
+    let marks: Vec<u32> = segments
+        .iter()
+        .map(|(id, _)| segments.listing(id).iter().flatten().filter(|instruction| is_mark(*instruction)).count() as u32)
+        .collect();
+    let of_lane = |lane: usize| {
+        let (mut stream, mut batch, mut count) = (view.stream(lane), Batch::default(), 0);
+        while stream.next_batch(&mut batch).unwrap() {
+            let ran = batch.codes.iter().filter_map(|code| code.as_segment());
+            count += ran.map(|id| marks[id.0 as usize]).sum::<u32>();
+        }
+        count
+    };
+    let numbers: Vec<usize> = (0..view.lanes().len()).collect();
+    let launches = numbers.chunk_by(|a, b| view.lanes()[*a].generation == view.lanes()[*b].generation);
+    Ok((launches.map(|lanes| lanes.iter().map(|lane| of_lane(*lane)).collect()).collect(), None))
+}
+
+fn found(program: &Program, folder: &Path) -> Found {
+    let trace = built_and_traced(program, folder);
+    let (launches, unsure) = match marks(&trace) {
+        Ok(launches) => launches,
+        Err(why) => return Found::Said(why),
+    };
+    // Each loop is a launch; which of them comes first changes nothing.
+    let mut left = launches.clone();
+    let is_it = |wanted: &[Option<u32>], lanes: &[u32]| {
+        wanted.len() == lanes.len() && wanted.iter().zip(lanes).all(|(one, lane)| one.is_none_or(|one| one == *lane))
+    };
+    let is_there = |wanted: &Vec<Option<u32>>| {
+        let found = left.iter().position(|lanes| is_it(wanted, lanes));
+        found.map(|at| left.swap_remove(at)).is_some()
+    };
+    let fits = program.loops.iter().all(is_there) && launches.len() == program.loops.len();
+    let sizes = |loops: &mut dyn Iterator<Item = (usize, u32)>| {
+        loops.map(|(lanes, marks)| format!("{lanes} ({marks})")).collect::<Vec<_>>().join(", ")
+    };
+    match (fits, unsure) {
+        (true, _) => Found::Right,
+        (false, Some(why)) => Found::Said(why),
+        (false, None) => Found::Wrong(format!(
+            "lanes (marks): {} for {}; {:?}",
+            sizes(&mut launches.iter().map(|lanes| (lanes.len(), lanes.iter().sum()))),
+            sizes(&mut program.loops.iter().map(|lanes| (lanes.len(), lanes.iter().flatten().sum()))),
+            left.first().map(|lanes| &lanes[..lanes.len().min(20)])
+        )),
+    }
+}
+
+/// `scripts/check-lanes` runs it: COUNT programs from number FIRST on. Sources of those that are wrong stay in target/.
+#[test]
+#[ignore = "for scripts/check-lanes"]
+fn lanes_of_many_drawn_programs() {
+    let number = |name: &str, default: u64| std::env::var(name).map_or(default, |text| text.parse().unwrap());
+    let (count, first) = (number("COUNT", 100), number("FIRST", 0));
+    let (mut right, mut said, mut wrong) = (0, 0, 0);
+    for index in first..first + count {
+        let folder = tempfile::tempdir().unwrap();
+        let drawn = program(index);
+        let head = format!("{index}: {} {} threads {}", drawn.compiler, drawn.flags.join(" "), drawn.threads);
+        match found(&drawn, folder.path()) {
+            Found::Right => right += 1,
+            Found::Said(why) => {
+                said += 1;
+                println!("{head}: said: {why}");
+            }
+            Found::Wrong(what) => {
+                wrong += 1;
+                println!("{head}: WRONG: {what}");
+                let kept = crate::support::root().join("target/drawn-loops");
+                std::fs::create_dir_all(&kept).unwrap();
+                std::fs::write(kept.join(format!("{index}.c")), format!("// {head}\n{}", drawn.source)).unwrap();
+            }
+        }
+    }
+    println!("{right} right, {said} not known, {wrong} wrong, of {count}");
+    assert_eq!(wrong, 0);
+    assert!(right * 100 >= count * 97, "{right} of {count}");
+}

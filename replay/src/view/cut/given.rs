@@ -1,0 +1,328 @@
+//! Which loops share out the iterations that a runtime gave their thread: those whose end hangs on what it gave.
+//!
+//! Followed are values that come from the thread's number in its team (`omp_get_thread_num`), from the number of its
+//! threads, and from the bounds that a call of the runtime leaves in the frame (`__kmpc_for_static_init`, `GOMP_loop_…`,
+//! `__kmpc_dispatch_next`), through registers and slots of the stack of one function, over all ways through it. What is
+//! read from other memory is none of them: a row's length, a linked list's next.
+//!
+//! Example: gcc's `schedule(static)` compares `i` with `number * share + share`, which no iteration changes.
+
+use flowgraph::{LoopId, NodeId};
+use heuristics::SegmentTable;
+use machine::{Instruction, Operand, Operator, Register, Step};
+use rustc_hash::FxHashMap;
+use trace_format::{Kind, Pc, SpEffect};
+
+use super::loops::{LoopsOf, segment_of_place};
+
+/// Where a value comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Value {
+    /// Bits: see [`NUMBER`] and [`COUNT`].
+    from: u8,
+    /// It is the address of a slot: in which frame (a new one begins where the stack is aligned), and where there.
+    slot: Option<(u32, i64)>,
+}
+
+/// The number of the thread, or a bound that it was given.
+const NUMBER: u8 = 1;
+/// How many threads the team has, or what a runtime says of the way from one chunk to the next.
+const COUNT: u8 = 2;
+
+/// What registers and slots hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct State {
+    registers: [Value; 16],
+    slots: FxHashMap<(u32, i64), Value>,
+    /// Where the two values come from that were compared last.
+    compared: [u8; 2],
+}
+
+/// What a call gives a thread.
+enum Gives {
+    /// Its result is the thread's number.
+    Number,
+    /// Its result is the number of threads.
+    Count,
+    /// It leaves bounds where its arguments point.
+    Bounds,
+}
+
+/// By the name of a function of a runtime.
+fn gives(name: &str) -> Option<Gives> {
+    match name.split('@').next().unwrap_or(name) {
+        "omp_get_thread_num" | "omp_get_team_num" => Some(Gives::Number),
+        "omp_get_num_threads" | "omp_get_num_teams" => Some(Gives::Count),
+        name if name.starts_with("__kmpc_for_static_init") || name.starts_with("__kmpc_dist_for_static_init") => {
+            Some(Gives::Bounds)
+        }
+        name if name.starts_with("__kmpc_dispatch_next") => Some(Gives::Bounds),
+        name if name.starts_with("GOMP_loop_") && (name.ends_with("_next") || name.ends_with("_start")) => {
+            Some(Gives::Bounds)
+        }
+        _ => None,
+    }
+}
+
+/// Whether a function of this name gives a thread something.
+pub(super) fn is_asked(name: &str) -> bool {
+    gives(name).is_some()
+}
+
+/// Those of arguments: `rdi`, `rsi`, `rdx`, `rcx`, `r8`, `r9`.
+const ARGUMENTS: [usize; 6] = [7, 6, 2, 1, 8, 9];
+/// Slots above the stack pointer that a call's further arguments take.
+const FURTHER_ARGUMENTS: i64 = 4;
+
+impl State {
+    fn meet(&mut self, other: &State) -> bool {
+        let before = self.clone();
+        for (own, other) in self.registers.iter_mut().zip(&other.registers) {
+            own.from |= other.from;
+            own.slot = own.slot.filter(|slot| other.slot == Some(*slot));
+        }
+        for (slot, value) in &other.slots {
+            let own = self.slots.entry(*slot).or_insert(*value);
+            own.from |= value.from;
+            own.slot = own.slot.filter(|slot| value.slot == Some(*slot));
+        }
+        self.compared = [0, 1].map(|index| self.compared[index] | other.compared[index]);
+        *self != before
+    }
+
+    fn register(&self, register: Register) -> Value {
+        self.registers.get(register.index()).copied().unwrap_or_default()
+    }
+
+    /// The slot that an instruction's first operand in memory is.
+    fn slot(&self, instruction: Instruction) -> Option<(u32, i64)> {
+        let memory = instruction.memory().first()?;
+        let (frame, at) = self.register(memory.base?.register).slot.filter(|_| memory.index.is_none())?;
+        Some((frame, at + memory.displacement))
+    }
+
+    fn value(&self, operand: Operand, instruction: Instruction) -> Value {
+        match operand {
+            Operand::Register(part) => self.register(part.register),
+            Operand::Memory => {
+                self.slot(instruction).and_then(|slot| self.slots.get(&slot)).copied().unwrap_or_default()
+            }
+            Operand::Constant(_) | Operand::Several => Value::default(),
+        }
+    }
+
+    fn set(&mut self, to: Operand, value: Value, instruction: Instruction) {
+        match to {
+            Operand::Register(part) => {
+                if let Some(own) = self.registers.get_mut(part.register.index()) {
+                    *own = value;
+                }
+            }
+            Operand::Memory => {
+                if let Some(slot) = self.slot(instruction) {
+                    self.slots.insert(slot, value);
+                }
+            }
+            Operand::Constant(_) | Operand::Several => {}
+        }
+    }
+
+    /// The instruction runs; `called` is the name of the function that it calls.
+    fn run(&mut self, instruction: Instruction, called: Option<&str>) {
+        if instruction.flags_written() != 0 {
+            let operands = [0, 1].map(|index| self.value(instruction.operand(index), instruction).from);
+            let has_two = instruction.operand_count() > 1 && !matches!(instruction.operand(1), Operand::Constant(_));
+            self.compared = if has_two { operands } else { [operands[0]; 2] };
+            // A reduction's last step tries again until no other thread was there meanwhile.
+            if instruction.is_atomic() {
+                self.compared = [0; 2];
+            }
+        }
+        if instruction.kind().is_call() {
+            self.call(called.and_then(gives));
+            return;
+        }
+        let sp = self.registers[Register::SP.index()];
+        match instruction.step() {
+            Step::Copy { from, to, .. } => {
+                let value = self.value(from, instruction);
+                self.set(to, value, instruction);
+            }
+            Step::Update { operator, acc, by, to, .. } => {
+                let (one, other) = (self.value(acc, instruction), self.value(by, instruction));
+                let slot = match by {
+                    Operand::Constant(by) if operator == Operator::Add => one.slot.map(|(f, at)| (f, at + by)),
+                    _ => None,
+                };
+                self.set(to, Value { from: one.from | other.from, slot }, instruction);
+            }
+            Step::Other => self.other(instruction),
+        }
+        self.registers[Register::SP.index()] = match instruction.sp() {
+            SpEffect::Add(by) => Value { from: 0, slot: sp.slot.map(|(frame, at)| (frame, at + i64::from(by))) },
+            // What aligns the stack begins another frame, and so does what ends this one.
+            SpEffect::Recorded => Value { from: 0, slot: sp.slot.map(|(frame, _)| (frame + 1, 0)) },
+        };
+    }
+
+    /// What it writes comes from all that it reads, but for addresses.
+    fn other(&mut self, instruction: Instruction) {
+        let addresses = instruction.memory().iter().flat_map(|memory| [memory.base, memory.index]).flatten();
+        let addresses: Vec<Register> = addresses.map(|part| part.register).collect();
+        let named: Vec<Register> = (0..instruction.operand_count())
+            .filter_map(|i| instruction.register(i))
+            .map(|part| part.register)
+            .collect();
+        let mut from = 0;
+        for used in instruction.uses() {
+            let register = used.part.register;
+            if used.access.reads && (named.contains(&register) || !addresses.contains(&register)) {
+                from |= self.register(register).from;
+            }
+        }
+        if instruction.memory().first().is_some_and(|memory| memory.access.reads) {
+            from |= self.value(Operand::Memory, instruction).from;
+        }
+        for used in instruction.uses().iter().filter(|used| used.access.writes) {
+            if let Some(own) = self.registers.get_mut(used.part.register.index()) {
+                *own = Value { from, slot: None };
+            }
+        }
+        if instruction.memory().first().is_some_and(|memory| memory.access.writes) {
+            self.set(Operand::Memory, Value { from, slot: None }, instruction);
+        }
+    }
+
+    fn call(&mut self, gives: Option<Gives>) {
+        if matches!(gives, Some(Gives::Bounds)) {
+            let pointed = ARGUMENTS.iter().filter_map(|register| self.registers[*register].slot);
+            let bounds: Vec<(u32, i64)> = pointed.collect();
+            let further = self.registers[Register::SP.index()]
+                .slot
+                .into_iter()
+                .flat_map(|(frame, sp)| (0..FURTHER_ARGUMENTS).filter_map(move |index| Some((frame, sp + 8 * index))));
+            let steps: Vec<(u32, i64)> = further.filter_map(|slot| self.slots.get(&slot)?.slot).collect();
+            let given = |from| move |slot| (slot, Value { from, slot: None });
+            self.slots.extend(bounds.into_iter().map(given(NUMBER)));
+            self.slots.extend(steps.into_iter().map(given(COUNT)));
+        }
+        // Nobody reads a register that the callee may have changed; which it leaves alone its own code decides.
+        self.compared = [0; 2];
+        let from = match gives {
+            Some(Gives::Number) => NUMBER,
+            Some(Gives::Count) => COUNT,
+            _ => 0,
+        };
+        self.registers[Register::AX.index()] = Value { from, slot: None };
+    }
+}
+
+/// Loops whose end hangs on what a runtime gave.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Given {
+    /// Their turns are iterations.
+    pub loops: Vec<LoopId>,
+    /// Their turns are chunks of iterations: `schedule(static, n)`.
+    pub of_chunks: Vec<LoopId>,
+    /// Those of `loops` whose turns are dealt to threads one by one: `schedule(static, 1)`.
+    pub cyclic: Vec<LoopId>,
+}
+
+/// What is known of a loop's test and its turns.
+#[derive(Clone, Copy, Debug, Default)]
+struct Facts {
+    /// Its end hangs on the thread's number.
+    ends_by_number: bool,
+    /// So do both values that its test compares.
+    by_both: bool,
+    /// A turn adds what hangs on the number of threads.
+    steps_by_count: bool,
+}
+
+impl Given {
+    /// The outermost such loops of the functions that begin at these addresses, and of those that ask the runtime.
+    /// `called` gives the name of the function that a call's target is.
+    pub fn of(
+        loops: &LoopsOf,
+        functions: &[Pc],
+        segments: &SegmentTable,
+        called: &dyn Fn(Pc) -> Option<String>,
+    ) -> Given {
+        let graph = loops.graph();
+        let of_place = segment_of_place(segments);
+        let listing = |node: NodeId| segments.listing(of_place[node.index()]);
+        let mut facts: FxHashMap<LoopId, Facts> = FxHashMap::default();
+        let mut states: Vec<Option<State>> = vec![None; graph.node_count()];
+        let mut left = Vec::new();
+        for function in functions {
+            let Some(node) = loops.node_at(*function) else { continue };
+            let mut state = State::default();
+            state.registers[Register::SP.index()].slot = Some((0, 0));
+            states[node.index()] = Some(state);
+            left.push(node);
+        }
+        while let Some(node) = left.pop() {
+            let Some(mut state) = states[node.index()].clone() else { continue };
+            for instruction in listing(node).iter().flatten() {
+                if steps_by_count(&state, instruction) {
+                    for id in loops.around(node).take(1) {
+                        facts.entry(id).or_default().steps_by_count = true;
+                    }
+                }
+                let name = instruction.kind().is_call().then(|| called(instruction.target()?)).flatten();
+                state.run(instruction, name.as_deref());
+            }
+            for next in graph.successors(node) {
+                let known = &mut states[next.index()];
+                let changed = match known {
+                    Some(known) => known.meet(&state),
+                    None => {
+                        *known = Some(state.clone());
+                        true
+                    }
+                };
+                if changed {
+                    left.push(*next);
+                }
+            }
+            let is_branch = listing(node).last().is_some_and(|last| last.kind() == Kind::Branch);
+            for id in loops.around(node).filter(|_| is_branch) {
+                if graph.successors(node).iter().any(|next| !loops.contains(id, *next)) {
+                    let facts = facts.entry(id).or_default();
+                    facts.ends_by_number |= (state.compared[0] | state.compared[1]) & NUMBER != 0;
+                    facts.by_both |= state.compared[0] & state.compared[1] & NUMBER != 0;
+                }
+            }
+        }
+        let of = |id: LoopId| facts.get(&id).copied().unwrap_or_default();
+        let mut given = Given::default();
+        for id in loops.ids().filter(|id| of(*id).ends_by_number) {
+            let around: Vec<LoopId> = std::iter::successors(loops.parent(id), |outer| loops.parent(*outer)).collect();
+            let outer: Vec<LoopId> = around.into_iter().filter(|outer| of(*outer).ends_by_number).collect();
+            let deals = |outer: LoopId, inner: LoopId| of(outer).steps_by_count && of(inner).by_both;
+            match outer[..] {
+                [] => given.loops.push(id),
+                [outer] if deals(outer, id) => {
+                    given.of_chunks.push(outer);
+                    given.loops.push(id);
+                }
+                _ => {}
+            }
+        }
+        let Given { loops, of_chunks, cyclic } = &mut given;
+        loops.retain(|id| !of_chunks.contains(id));
+        cyclic.extend(loops.iter().filter(|id| of(**id).steps_by_count));
+        given
+    }
+}
+
+/// Whether an instruction adds what hangs on the number of threads, and not on a thread's own, to a place.
+fn steps_by_count(state: &State, instruction: Instruction) -> bool {
+    match instruction.step() {
+        Step::Update { operator: Operator::Add, acc, by, .. } => {
+            let (acc, by) = (state.value(acc, instruction).from, state.value(by, instruction).from);
+            acc & NUMBER != 0 && by & (NUMBER | COUNT) == COUNT || by & NUMBER != 0 && acc & (NUMBER | COUNT) == COUNT
+        }
+        _ => false,
+    }
+}
