@@ -157,6 +157,7 @@ pub fn verdict(rows: &[Row]) -> (Runs, String) {
         Some(name) => format!("{name} ({})", row.to),
         None => format!("what {} writes", row.to),
     };
+    // The worst comes first: beside a dependence that no change takes away, changes are not worth a word.
     if let Some(row) = of(|kind| *kind == Kind::Carried).next() {
         let what = row.variable.as_ref().map_or_else(String::new, |name| format!(" ({name})"));
         let by = row.distance.map_or_else(String::new, |n| format!(", {n} before it at least"));
@@ -205,6 +206,7 @@ pub fn verdict(rows: &[Row]) -> (Runs, String) {
     if of(|kind| matches!(kind, Kind::Guarded | Kind::Atomic)).next().is_some() {
         beside.push("lanes meet at locks or atomic instructions".to_owned());
     }
+    // What a library does is not the program's to change: it is told, and makes the verdict no other.
     let hinders = |row: &&Row| !matches!(row.kind, Kind::Induction | Kind::Atomic | Kind::Guarded);
     if let Some(function) = rows.iter().filter(hinders).find_map(|row| row.library.as_ref()) {
         beside.push(format!("a library keeps state between lanes ({function})"));

@@ -77,7 +77,8 @@ impl Findings {
         recorder: Recorder,
         switch: &Switch,
         images: &Images,
-        (watch, stopwatch): (&Watch, &Stopwatch),
+        watch: &Watch,
+        stopwatch: &Stopwatch,
     ) -> Outcome {
         let exit = self.exit.unwrap_or(Exit::Signalled(libc::SIGKILL));
         if watch.killed() {

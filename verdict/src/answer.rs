@@ -35,9 +35,9 @@ impl Question {
         let prepared = Prepared::new(&view, true)?;
         let mut outcomes = prepared.replay(&self.subject.models, &options, None, &|_, _| {})?;
         let judge = Judge { trace, view: &view, question: self, model: &self.subject.models[0], options: &options };
-        let range = self.subject.range((&prepared, &view, &mut source), outcomes.first(), &options)?;
+        let range = self.subject.range(&prepared, &view, &mut source, outcomes.first(), &options)?;
         let verdict = match (&range, outcomes.first()) {
-            (Some(range), Some(first)) => Some(judge.judge(&prepared, (first, range.figure()), &mut source)?),
+            (Some(range), Some(first)) => Some(judge.judge(&prepared, first, range.figure(), &mut source)?),
             _ => None,
         };
         forget(&mut outcomes, &self.replay.measures);

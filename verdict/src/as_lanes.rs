@@ -98,7 +98,8 @@ pub struct AsLanes {
 /// When the trace cannot be read.
 pub fn of(
     question: &Question,
-    (trace, view): (&Trace, &View),
+    trace: &Trace,
+    view: &View,
     mut known: Option<Verdict>,
     source: &mut Source,
 ) -> replay::Result<AsLanes> {
@@ -128,7 +129,7 @@ pub fn of(
         let options = ReplayOptions { measures: asked, warp_size: None, ..question.replay.clone() };
         let options = subject.options(options, view);
         let outcomes = prepared.replay(&subject.models, &options, None, &|_, _| {})?;
-        let range = subject.range((&prepared, view, source), outcomes.first(), &options)?;
+        let range = subject.range(&prepared, view, source, outcomes.first(), &options)?;
         let (Some(range), Some(outcome)) = (range, outcomes.first().filter(|o| o.is_complete())) else { continue };
         let figure = range.figure();
         page.gpus.push(Gpu {
@@ -148,7 +149,7 @@ pub fn of(
                 |verdict: &Verdict| (verdict.figure.machine, verdict.figure.lanes) == (figure.machine, figure.lanes);
             page.verdict = Some(match known.take().filter(is_same) {
                 Some(verdict) => verdict,
-                None => judge.judge(&prepared, (outcome, figure), source)?,
+                None => judge.judge(&prepared, outcome, figure, source)?,
             });
         }
     }

@@ -27,7 +27,8 @@ pub struct Tried {
 pub fn replay(
     prepared: &Prepared,
     models: &[Spec],
-    (widths, groups): (&[usize], &[Grouping]),
+    widths: &[usize],
+    groups: &[Grouping],
     options: &ReplayOptions,
 ) -> Result<Vec<Tried>> {
     let widths: Vec<Option<usize>> =
@@ -84,7 +85,8 @@ pub enum Beside {
 /// When the trace cannot be read.
 pub fn beside_usual(
     prepared: &Prepared,
-    (trace, view): (&Trace, &View),
+    trace: &Trace,
+    view: &View,
     models: &[Spec],
     options: &ReplayOptions,
 ) -> Result<Option<Beside>> {
@@ -94,7 +96,7 @@ pub fn beside_usual(
     if trace.meta().memory && view.summary().kept <= FEW {
         let options = ReplayOptions { measures: vec![Traffic::measure()], ..options.clone() };
         let groups = [Grouping::Consecutive, options.grouping];
-        return Ok(Some(Beside::Usual(replay(prepared, models, (&[], &groups), &options)?)));
+        return Ok(Some(Beside::Usual(replay(prepared, models, &[], &groups, &options)?)));
     }
     if !has_bound(options.grouping, models) {
         return Ok(None);

@@ -72,14 +72,15 @@ impl Judge<'_> {
     pub fn evidence(
         &self,
         prepared: &Prepared,
-        (outcome, figure): (&Outcome, &Figure),
+        outcome: &Outcome,
+        figure: &Figure,
         source: &mut Source,
     ) -> replay::Result<Evidence> {
         if self.view.summary().kept > FEW {
             return Ok(Evidence::default());
         }
         let mut evidence = self.of_lanes(prepared, outcome)?;
-        evidence.items = self.items(&evidence.loops, (outcome, figure), source)?;
+        evidence.items = self.items(&evidence.loops, outcome, figure, source)?;
         Ok(evidence)
     }
 
@@ -110,8 +111,10 @@ impl Judge<'_> {
     pub fn verdict(
         &self,
         program: &Program,
-        (outcome, figure): (&Outcome, Figure),
-        (evidence, suggestions): (&Evidence, Option<&Suggestions>),
+        outcome: &Outcome,
+        figure: Figure,
+        evidence: &Evidence,
+        suggestions: Option<&Suggestions>,
         source: &mut Source,
     ) -> Verdict {
         let case = Case { trace: self.trace, view: self.view, program, outcome, figure, evidence, suggestions };
@@ -129,11 +132,12 @@ impl Judge<'_> {
     pub fn judge(
         &self,
         prepared: &Prepared,
-        (outcome, figure): (&Outcome, Figure),
+        outcome: &Outcome,
+        figure: Figure,
         source: &mut Source,
     ) -> replay::Result<Verdict> {
-        let evidence = self.evidence(prepared, (outcome, &figure), source)?;
-        Ok(self.verdict(prepared.program(), (outcome, figure), (&evidence, None), source))
+        let evidence = self.evidence(prepared, outcome, &figure, source)?;
+        Ok(self.verdict(prepared.program(), outcome, figure, &evidence, None, source))
     }
 
     /// Pieces of work as lanes: OpenMP's iterations. Else, where lanes are threads: pieces of work of a thread that is
@@ -141,7 +145,8 @@ impl Judge<'_> {
     fn items(
         &self,
         loops: &[LoopRan],
-        (outcome, figure): (&Outcome, &Figure),
+        outcome: &Outcome,
+        figure: &Figure,
         source: &mut Source,
     ) -> replay::Result<Option<(Items, Option<Verdict>)>> {
         let summary = self.view.summary();
@@ -151,7 +156,7 @@ impl Judge<'_> {
         let is_needed = outcome.lanes < 2 || takes_work;
         let asked = &self.question.lanes;
         if let Some(candidate) = pieces::iterations(self.view, asked) {
-            return self.of_candidate(candidate, (0, figure), is_needed.then_some(source));
+            return self.of_candidate(candidate, 0, figure, is_needed.then_some(source));
         }
         let is_threads = summary.cut.is_none();
         if !is_threads || self.trace.threads().len() < 2 || !is_needed {
@@ -164,12 +169,12 @@ impl Judge<'_> {
         };
         let least = pieces::TIMES * outcome.lanes.max(2);
         for candidate in pieces::calls(self.trace, whole.as_ref().unwrap_or(self.view), asked)? {
-            if let Some(found) = self.of_candidate(candidate, (least, figure), Some(source))? {
+            if let Some(found) = self.of_candidate(candidate, least, figure, Some(source))? {
                 return Ok(Some(found));
             }
         }
-        match pieces::turns((self.trace, self.view), loops, asked, source) {
-            Some(candidate) => self.of_candidate(candidate, (least, figure), Some(source)),
+        match pieces::turns(self.trace, self.view, loops, asked, source) {
+            Some(candidate) => self.of_candidate(candidate, least, figure, Some(source)),
             None => Ok(None),
         }
     }
@@ -178,7 +183,8 @@ impl Judge<'_> {
     fn of_candidate(
         &self,
         Candidate { lanes, typed, what }: Candidate,
-        (least, figure): (usize, &Figure),
+        least: usize,
+        figure: &Figure,
         source: Option<&mut Source>,
     ) -> replay::Result<Option<(Items, Option<Verdict>)>> {
         let Ok((view, _)) = lanes::view(self.trace, &lanes) else { return Ok(None) };
@@ -198,7 +204,7 @@ impl Judge<'_> {
         let judge = Judge { view: &view, question: &question, options: &options, ..*self };
         let evidence = judge.of_lanes(&prepared, &outcome)?;
         let figure = Figure { efficiency, least: efficiency, most: efficiency, ..figure.clone() };
-        let verdict = judge.verdict(prepared.program(), (&outcome, figure), (&evidence, None), source);
+        let verdict = judge.verdict(prepared.program(), &outcome, figure, &evidence, None, source);
         Ok(Some((items, Some(verdict))))
     }
 }

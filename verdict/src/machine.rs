@@ -141,7 +141,8 @@ impl Machine {
     /// without measures.
     fn range(
         self,
-        (prepared, source): (&Prepared, &mut Source),
+        prepared: &Prepared,
+        source: &mut Source,
         first: &Outcome,
         options: &ReplayOptions,
         with_others: bool,
@@ -212,13 +213,15 @@ impl Subject {
     /// When the trace cannot be read.
     pub fn range(
         &self,
-        (prepared, view, source): (&Prepared, &View, &mut Source),
+        prepared: &Prepared,
+        view: &View,
+        source: &mut Source,
         first: Option<&Outcome>,
         options: &ReplayOptions,
     ) -> replay::Result<Option<Range>> {
         let (Some(machine), Some(first)) = (self.machine, first) else { return Ok(None) };
         let with_others = self.is_typed || view.summary().kept <= FEW;
-        machine.range((prepared, source), first, options, with_others)
+        machine.range(prepared, source, first, options, with_others)
     }
 }
 

@@ -91,7 +91,8 @@ pub(crate) fn calls(trace: &Trace, view: &View, asked: &ViewOptions) -> replay::
 
 /// The iterations of the outermost loop that holds most, if they could be pieces of work.
 pub(crate) fn turns(
-    (trace, view): (&Trace, &View),
+    trace: &Trace,
+    view: &View,
     loops: &[LoopRan],
     asked: &ViewOptions,
     source: &mut Source,

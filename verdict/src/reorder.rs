@@ -81,7 +81,9 @@ impl Reorder {
     /// When the trace cannot be read.
     pub fn compared(
         &self,
-        (whole, lanes, regrouped): (&Prepared, &Reordered, &Prepared),
+        whole: &Prepared,
+        lanes: &Reordered,
+        regrouped: &Prepared,
         trace: &Trace,
         models: &[Spec],
         options: &ReplayOptions,

@@ -30,7 +30,8 @@ pub fn listing(
     file: &Path,
     rows: &[Row],
     instructions: &Instructions,
-    (warp_size, width): (usize, Width),
+    warp_size: usize,
+    width: Width,
 ) -> replay::Result<String> {
     let known = rows.iter().filter_map(|row| line_of(row).map(|(path, number)| (path, number, row)));
     let own: HashMap<u32, &Row> =

@@ -5,7 +5,7 @@ pub(crate) mod dependences;
 pub(crate) mod events;
 pub(crate) mod grouping;
 pub(crate) mod loops;
-pub(crate) mod proved;
+pub(crate) mod proofs;
 pub(crate) mod regions;
 pub(crate) mod reorder;
 pub(crate) mod rows;

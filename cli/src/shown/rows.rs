@@ -68,7 +68,7 @@ impl Wanted<'_> {
         let mut text = String::new();
         match (self.lost, &rows.lost, self.annotate) {
             (Some(_), Some(lost), Some(file)) => {
-                let listing = listing::listing(file, lost, &rows.instructions, (size, extent.width))?;
+                let listing = listing::listing(file, lost, &rows.instructions, size, extent.width)?;
                 text += &format!("\n{name}:\n{listing}");
             }
             (Some(by), Some(rows), None) => {

@@ -67,7 +67,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut outcomes = prepared.replay(&subject.models, &options, None, &|_, _| {})?;
     locks::locate(&mut outcomes, &view, &mut Source::new(&trace));
     let Some(outcome) = outcomes.first() else { return Ok(ExitCode::SUCCESS) };
-    let range = subject.range((&prepared, &view, &mut Source::new(&trace)), outcomes.first(), &options)?;
+    let range = subject.range(&prepared, &view, &mut Source::new(&trace), outcomes.first(), &options)?;
     if outcome.deadlock().is_some() && range.is_none() {
         show(&table::of(&outcomes), WithColours::No)?;
         return Ok(ExitCode::from(exit::DEADLOCK));

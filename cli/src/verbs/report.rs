@@ -73,7 +73,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         let program = page::program((&trace, &view), &request);
         bar.finish_and_clear();
         let mut program = program?;
-        crate::shown::proved::add(&mut program, &args.proved)?;
+        crate::shown::proofs::add(&mut program, &args.proved)?;
         program.notes.iter().for_each(|note| say!("lockstep: {}: {note}", path.display()));
         programs.push(program);
     }

@@ -19,8 +19,8 @@ use crate::exit;
 use crate::output::{WithColours, print, say};
 use crate::typed::selection::{self, OneView};
 use crate::verified::code::{self, Code, Made};
-use crate::verified::judged::{About, Class, Judged, Precision, Share, judge};
-use crate::verified::observed::{Example, Observed, Watch, measure};
+use crate::verified::comparison::{About, Class, Judged, Precision, Share, judge};
+use crate::verified::observations::{Example, Observed, Watch, measure};
 
 /// Test what `lockstep analyze` proves about a program against a trace of it
 ///

@@ -1,9 +1,9 @@
 //! Compares the claims of the divergence analysis with what a replay shows: for `lockstep verify`.
 //!
 //! 1. `code`: which instruction of the IR an instruction of the trace was compiled from.
-//! 2. `observed`: where lanes that were together parted, and how their addresses lay.
-//! 3. `judged`: claims against observations.
+//! 2. `observations`: where lanes that were together parted, and how their addresses lay.
+//! 3. `comparison`: claims against observations.
 
 pub(crate) mod code;
-pub(crate) mod judged;
-pub(crate) mod observed;
+pub(crate) mod comparison;
+pub(crate) mod observations;

@@ -163,7 +163,7 @@ impl Convergence {
                     let left = speculation.come(lane, state.level, place);
                     if !left.is_empty() {
                         let left = |r: &&mut Register| {
-                            speculation.has_left(&left, state, place, (&r.at_of(lane), r.behind), flow)
+                            speculation.has_left(&left, state, place, &r.at_of(lane), r.behind, flow)
                         };
                         self.registers.iter_mut().filter(left).for_each(|register| register.mask.remove(lane));
                     }

@@ -175,7 +175,8 @@ impl Speculation {
         left: &[usize],
         state: &LaneState,
         place: PlaceId,
-        (at, behind): (&Reconvergence, Option<usize>),
+        at: &Reconvergence,
+        behind: Option<usize>,
         flow: &ControlFlow,
     ) -> bool {
         let is_left = |index: &usize| {

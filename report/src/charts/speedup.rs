@@ -169,7 +169,7 @@ impl Panel<'_> {
         picture.text(Text::new("fetches", size * 1.2, middle, small, INK).anchored(Anchor::Middle).upwards());
         for (i, group) in self.groups.iter().enumerate() {
             let start = left + step * (i as f64 + 0.1);
-            group.draw(picture, (start, bar), y_of, (small, speedups_run_up));
+            group.draw(picture, start, bar, y_of, small, speedups_run_up);
         }
         picture.line((left, top), (left, bottom), 0.8, INK);
         picture.line((left, bottom), (right, bottom), 0.8, INK);
@@ -206,13 +206,7 @@ impl Panel<'_> {
 }
 
 impl Group<'_> {
-    fn draw(
-        &self,
-        picture: &mut Picture,
-        (start, bar): (f64, f64),
-        y_of: impl Fn(f64) -> f64,
-        (size, upwards): (f64, bool),
-    ) {
+    fn draw(&self, picture: &mut Picture, start: f64, bar: f64, y_of: impl Fn(f64) -> f64, size: f64, upwards: bool) {
         let before = self.rows.first().copied().flatten().and_then(|row| fetches(Some(row)));
         for (i, row) in self.rows.iter().enumerate() {
             let x = start + bar * i as f64;

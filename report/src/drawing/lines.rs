@@ -97,7 +97,7 @@ impl LineChart {
         for line in panel.lines.iter().filter(|l| l.is_bound).chain(panel.lines.iter().filter(|l| !l.is_bound)) {
             draw_line(picture, frame, panel, line, y_of);
         }
-        label(picture, frame, &names, (top, bottom), y_of);
+        label(picture, frame, &names, top, bottom, y_of);
         picture.height = bottom + frame.size * 0.5 + frame.small * LINE + frame.size * 0.3;
     }
 
@@ -167,7 +167,8 @@ fn label(
     picture: &mut Picture,
     frame: &Frame,
     names: &[(&Series, Vec<String>)],
-    (top, bottom): (f64, f64),
+    top: f64,
+    bottom: f64,
     y_of: impl Fn(f64) -> f64,
 ) {
     let height = |lines: &[String]| lines.len() as f64 * frame.small * LINE;

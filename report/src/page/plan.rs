@@ -64,7 +64,7 @@ pub fn program((trace, view): (&Trace, &View), request: &Request) -> replay::Res
     let judge = Judge { trace, view, question, model: &question.subject.models[0], options: &options };
     let mut source = Source::new(trace);
     let machine = match is_page {
-        true => question.subject.range((&prepared, view, &mut source), outcomes.first(), &options)?,
+        true => question.subject.range(&prepared, view, &mut source, outcomes.first(), &options)?,
         false => None,
     };
     let code = Code::new(trace, prepared.program());
@@ -74,7 +74,7 @@ pub fn program((trace, view): (&Trace, &View), request: &Request) -> replay::Res
     }
     let measures = program::measures(trace, question.lanes.locks.are_taken(), plan);
     let evidence = || match &machine {
-        Some(machine) => judge.evidence(&prepared, (&outcomes[0], &machine.figure()), &mut source),
+        Some(machine) => judge.evidence(&prepared, &outcomes[0], &machine.figure(), &mut source),
         None => Ok(Evidence::default()),
     };
     let (evidence, (found, measured)) =
@@ -84,11 +84,11 @@ pub fn program((trace, view): (&Trace, &View), request: &Request) -> replay::Res
     let (rank, deadlock) = (outcomes[0].rank, outcomes[0].deadlock.clone());
     outcomes[0] = Outcome { rank, deadlock, ..measured };
     let verdict = machine.as_ref().map(|machine| {
-        let of_machine = (&outcomes[0], machine.figure());
-        judge.verdict(prepared.program(), of_machine, (&evidence, found.as_ref()), &mut source)
+        let figure = machine.figure();
+        judge.verdict(prepared.program(), &outcomes[0], figure, &evidence, found.as_ref(), &mut source)
     });
     let as_lanes = match is_page && view.summary().cut.is_some() {
-        true => Some(as_lanes::of(question, (trace, view), verdict.clone(), &mut source)?),
+        true => Some(as_lanes::of(question, trace, view, verdict.clone(), &mut source)?),
         false => None,
     };
     let results = Results { setting: setting.clone(), outcomes };

@@ -118,6 +118,7 @@ pub fn put_event(out: &mut Vec<u8>, event: &Event, before: &mut Before) {
         }
         Event::Enter { function, object, argument, seq } => {
             out.extend([4, function as u8]);
+            // Version 3 has objects as they are: only from version 4 on is there one before.
             match last_object {
                 Some(last) => put_delta(out, std::mem::replace(last, object), object),
                 None => put_varint(out, object),
@@ -161,6 +162,7 @@ pub fn put_event(out: &mut Vec<u8>, event: &Event, before: &mut Before) {
             out.push(CHUNK);
             put_varint(out, site.0);
             put_varint(out, zigzag(lower));
+            // A chunk is short even where its bounds are large.
             for number in [upper.wrapping_sub(lower), step, stride] {
                 put_varint(out, zigzag(number));
             }

@@ -294,7 +294,8 @@ impl StreamChunk {
     /// Reads a payload, in place of the chunk before it. `first`: whether it starts the thread.
     pub fn load(
         &mut self,
-        (payload, version): (&[u8], Version),
+        payload: &[u8],
+        version: Version,
         counts: Counts,
         shapes: &Shapes,
         modules: usize,
@@ -328,6 +329,7 @@ impl StreamChunk {
 
     /// Checks that the columns fit each other and the block table.
     fn check(&mut self, counts: Counts, recorded: [u32; 3], shapes: &Shapes, first: bool) -> Result<(), String> {
+        // In 64 bits no sum overflows, whatever a damaged file says: items and what each counts have 32.
         let (mut instructions, mut sps, mut values, mut escapes) = (0u64, 0u64, 0u64, 0u32);
         let (mut addresses, mut rows, mut row_values) = (false, 0, 0u64);
         for &id in &self.ids {

@@ -121,8 +121,8 @@ impl ThreadStream {
         let counts = Counts { blocks: header.blocks, events: header.events, instructions: header.instructions };
         let loaded = if header == place.header {
             let modules = self.trace.modules.len();
-            let payload = (self.decoder.payload(), self.trace.version);
-            self.chunk.load(payload, counts, &self.trace.shapes, modules, !self.started)
+            let (payload, version) = (self.decoder.payload(), self.trace.version);
+            self.chunk.load(payload, version, counts, &self.trace.shapes, modules, !self.started)
         } else {
             Err("the chunk's header is not as the index gives it".to_owned())
         };

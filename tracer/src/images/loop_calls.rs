@@ -168,7 +168,9 @@ pub fn by_name(name: &str) -> Option<LoopCall> {
         may_fail: true,
     };
     if let Some(rest) = name.strip_prefix("GOMP_loop_") {
+        // The functions of `unsigned long long` have the direction in front: all arguments are one further on.
         let (ull, rest) = rest.strip_prefix("ull_").map_or((false, rest), |rest| (true, rest));
+        // Those take an array of trip counts in place of bounds and step.
         if rest.contains("doacross") {
             return None;
         }
@@ -208,6 +210,7 @@ pub fn by_name(name: &str) -> Option<LoopCall> {
             may_fail: false,
         });
     }
+    // One argument more than above: the upper bound of the whole team stands before the stride.
     if let Some(suffix) = name.strip_prefix("__kmpc_dist_for_static_init_") {
         return Some(LoopCall {
             width: width(suffix)?,

@@ -57,7 +57,7 @@ impl Engine for Step {
         session.note_warnings();
         session.begin_program();
         session.run_to_end();
-        Ok(session.finish((&watch, &stopwatch)))
+        Ok(session.finish(&watch, &stopwatch))
     }
 }
 
@@ -216,7 +216,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn finish(self, watches: (&Watch, &Stopwatch)) -> Outcome {
-        self.found.finish(self.recorder, &self.switch, &self.images, watches)
+    fn finish(self, watch: &Watch, stopwatch: &Stopwatch) -> Outcome {
+        self.found.finish(self.recorder, &self.switch, &self.images, watch, stopwatch)
     }
 }

@@ -182,6 +182,7 @@ impl Expander {
                 }
                 record::FUTEX => {
                     let (address, result) = (wide(rest, 16), wide(rest, 24).cast_signed());
+                    // A thread that we took out of its wait begins it again, and may find nothing then; it has waited.
                     let was_in_it = stream.left_wait.take_if(|left| *left == address).is_some();
                     let waited = was_in_it || result != -i64::from(nix::libc::EAGAIN);
                     if is_futex_wait(rest[1]) && waited {

@@ -3,8 +3,8 @@
 mod changes;
 mod copy;
 mod gates;
-mod recalled;
-mod revived;
+mod persistent;
+mod revalidation;
 mod samples;
 mod tables;
 mod thrown_away;
@@ -31,8 +31,8 @@ use crate::translate::memory::space::Space;
 use crate::translate::program::program_code::ProgramCode;
 use crate::translate::remote::Result;
 use crate::usage::{ThrownAway, Why};
-use recalled::Recalled;
-use revived::Revivable;
+use persistent::Recalled;
+use revalidation::Revivable;
 use tables::{Heads, Jumps, Pages, Paths, Places};
 use thrown_away::Changed;
 
@@ -394,6 +394,7 @@ impl Translator {
         self.kept.heads.set(head, number);
         for &link in &built.links {
             self.kept.jumps.add(link);
+            // Links to the head itself are made below, with those of older superblocks.
             if let Some(known) = self.kept.heads.get(link.target)
                 && link.target != head
             {

@@ -85,6 +85,8 @@ pub(super) fn solve<'m>(
             analysis.is_some_and(|analysis| analysis.branch(block).is_none_or(|class| class == Class::Uniform))
         };
         let quiet = quiet_loads(&memory, module, whole, sources, &is_uniform);
+        // Which loads are quiet follows from what is uniform, and makes more so. Facts only fall, so all is worked out
+        // anew from the top.
         if !quiet.is_empty() {
             for (body, analysis) in solver.bodies.iter_mut().zip(analyses) {
                 let mut gated = analysis.into_gated();

@@ -3,7 +3,7 @@
 use attribution::Source;
 use attribution::dependences::Found;
 
-use super::asked::Asked;
+use super::options::Asked;
 use crate::output::{WithColours, print, say, show};
 use crate::shown::dependences;
 

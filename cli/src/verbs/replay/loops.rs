@@ -2,7 +2,7 @@
 
 use attribution::Source;
 
-use super::asked::Asked;
+use super::options::Asked;
 use crate::output::{WithColours, print, say, show};
 use crate::shown::loops;
 

@@ -1,9 +1,9 @@
 //! `lockstep replay`: re-runs the streams of a trace in lockstep. What it does with them is a [`Mode`], a file each.
 
-mod asked;
 mod dependences;
 mod loops;
 mod mode;
+mod options;
 mod reorder;
 mod rows;
 mod spread;
@@ -16,8 +16,8 @@ use attribution::Source;
 use replay::Error;
 use replay::metrics::Checker;
 
-use self::asked::Typed;
 use self::mode::Mode;
+use self::options::Typed;
 use crate::exit;
 use crate::output::{self, is_stdout};
 use crate::typed::checked::Checked;

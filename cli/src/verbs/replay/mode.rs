@@ -6,7 +6,7 @@ use clap::{ArgMatches, Args as _, Command, Error};
 use replay::metrics::Checker;
 use replay::registry::{Entry, PARAMETERS, measures};
 
-use super::asked::Typed;
+use super::options::Typed;
 use crate::typed::by::By;
 use crate::typed::checked::Check;
 use crate::typed::predict;

@@ -6,7 +6,7 @@ use attribution::Source;
 use replay::Prepared;
 use replay::view::{Locks, View};
 
-use super::asked::Asked;
+use super::options::Asked;
 use super::rows::{Found, Request};
 
 pub(super) fn run(asked: &Asked, source: &mut Source) -> anyhow::Result<ExitCode> {
@@ -23,7 +23,7 @@ fn regrouped(request: &Request, view: &View, rule: Locks, source: &mut Source) -
     let lanes = reorder.lanes(&whole, trace, source)?;
     let mut prepared = lanes.prepared(&whole)?;
     let outcomes = request.outcomes(&mut prepared, predicted, &options, source)?;
-    let range = subject.range((&prepared, view, source), outcomes.first(), &options)?;
-    let compared = reorder.compared((&whole, &lanes, &prepared), trace, &subject.models, &options)?;
+    let range = subject.range(&prepared, view, source, outcomes.first(), &options)?;
+    let compared = reorder.compared(&whole, &lanes, &prepared, trace, &subject.models, &options)?;
     Ok(Found { range, reorder: Some(compared), ..Found::of(outcomes) })
 }

@@ -11,7 +11,7 @@ use verdict::grouping::{Beside, beside_usual};
 use verdict::reorder::Compared;
 use verdict::{Judge, Range, Verdict, forget, measures};
 
-use super::asked::Asked;
+use super::options::Asked;
 use crate::exit;
 use crate::output::{self, LanesOut, Output, WithColours, is_stdout, print, progress, say, show};
 use crate::shown::rows::{Rows, Wanted};
@@ -84,15 +84,15 @@ fn judged(request: &Request, view: &View, rule: Locks, source: &mut Source) -> a
     let predicted = request.predicted(view, source)?;
     let mut prepared = Prepared::new(view, request.asked.needs_control_flow(&options))?;
     let mut found = Found::of(request.outcomes(&mut prepared, predicted, &options, source)?);
-    found.range = subject.range((&prepared, view, source), found.outcomes.first(), &options)?;
+    found.range = subject.range(&prepared, view, source, found.outcomes.first(), &options)?;
     if let (Some(range), Some(first), true) = (&found.range, found.outcomes.first(), judges) {
         let question = &typed.selection.question_with(trace, rule, subject.clone())?;
         let judge = Judge { trace, view, question, model: &subject.models[0], options: &options };
-        found.verdict = Some(judge.judge(&prepared, (first, range.figure()), source)?);
+        found.verdict = Some(judge.judge(&prepared, first, range.figure(), source)?);
     }
     forget(&mut found.outcomes, &asked.measures);
     if request.printed == Some(Form::Tables) {
-        found.grouping = beside_usual(&prepared, (trace, view), &subject.models, &options)?;
+        found.grouping = beside_usual(&prepared, trace, view, &subject.models, &options)?;
     }
     Ok(found)
 }

@@ -10,7 +10,7 @@ use attribution::table::{Align, grouped, percent};
 use replay::{Outcome, Prepared};
 use serde_json::{Value, json};
 
-use super::asked::Typed;
+use super::options::Typed;
 use crate::output::{WithColours, print, progress, say, show};
 use crate::typed::selection;
 use crate::width;

@@ -4,7 +4,7 @@
 use replay::{Prepared, ReplayOptions};
 use verdict::grouping;
 
-use super::asked::Asked;
+use super::options::Asked;
 use crate::output::{Output, WithColours, print, say, show};
 use crate::shown;
 use crate::typed::widths::Widths;
@@ -20,7 +20,7 @@ pub(super) fn run(asked: &Asked) -> anyhow::Result<()> {
     let options = subject.options(ReplayOptions { measures, ..selection.options() }, &view);
     let prepared = Prepared::new(&view, asked.needs_control_flow(&options))?;
     let widths = selection.warp_size.as_ref().map_or(&[][..], Widths::all);
-    let tried = grouping::replay(&prepared, &subject.models, (widths, selection.group.all()), &options)?;
+    let tried = grouping::replay(&prepared, &subject.models, widths, selection.group.all(), &options)?;
     if let Some(path) = &typed.csv {
         let setting = selection.setting(&typed.trace, trace, &view);
         let mut out = Output::create(path)?;

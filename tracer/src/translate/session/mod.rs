@@ -18,11 +18,11 @@ mod gates;
 mod handlers;
 mod lifecycle;
 mod processes;
-mod remembering;
 mod state;
 mod stops;
 mod syscalls;
 mod thread;
+mod translation_cache;
 mod untraceable;
 
 use std::collections::VecDeque;
@@ -48,8 +48,8 @@ use crate::translate::remote::{self, Lost};
 use crate::translate::translator::Translator;
 use crate::usage::Stopwatch;
 use processes::{Processes, running};
-use remembering::Recollections;
 use thread::{Birth, InnerTracer, SpaceId, Thread};
+use translation_cache::Recollections;
 
 /// The progress is told once in so many stops.
 const PROGRESS_STOPS: u64 = 1 << 8;
@@ -65,7 +65,7 @@ pub fn record(options: &TraceOptions, hooks: Hooks) -> Result<Outcome> {
         return Err(Error::Unsupported { path: options.command[0].clone().into(), reason });
     }
     session.run_to_end();
-    Ok(session.finish((&watch, &stopwatch)))
+    Ok(session.finish(&watch, &stopwatch))
 }
 
 fn ptrace_options() -> i32 {
@@ -222,9 +222,9 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn finish(self, watches: (&Watch, &Stopwatch)) -> Outcome {
+    fn finish(self, watch: &Watch, stopwatch: &Stopwatch) -> Outcome {
         self.together.end();
         self.recollections.write();
-        self.found.finish(self.recorder, &self.switch, &self.images, watches)
+        self.found.finish(self.recorder, &self.switch, &self.images, watch, stopwatch)
     }
 }

@@ -124,6 +124,7 @@ impl Session<'_> {
             Trap::Gate(_) => &mut causes.gate,
             Trap::Hook(_) => &mut causes.function,
         } += 1;
+        // Translated code has the place of the next record in r11, and the program's r11 in the slot.
         thread.hold(RecordPlace(registers.r11));
         registers.r11 = translator.space.value(thread.slot, slot::R11);
         registers.gs_base = thread.gs_base;

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::revived::Revivable;
+use super::revalidation::Revivable;
 use super::thrown_away::Changed;
 use super::{Made, Tools, Translator};
 use crate::kernel::ptrace::Tid;

@@ -56,7 +56,7 @@
 //! Source: Anantpur and Govindarajan, *Taming control divergence in GPUs through control flow linearization*, CC 2014,
 //! algorithm 1.
 
-mod applied;
+mod applications;
 mod by_way;
 mod equality;
 pub(crate) mod estimate;
@@ -146,7 +146,7 @@ fn linearize<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
     let agree = |context: &Context<'m>, block: Block<'m>| only_divergent && context.lanes_agree(block);
     let switches = prepare::switches(*function);
     let parting = switches.iter().any(|&block| !agree(context, block));
-    let applied = applied::is_asked(context);
+    let applied = applications::is_asked(context);
     let structured = !parting && !applied && is_structured(&context.flow());
     if let Some((at, reason)) = prepare::obstacle(*function) {
         if !structured {
@@ -173,6 +173,7 @@ fn linearize<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
     let switches = if structured { Vec::new() } else { switches };
     let mut done = Linearized { switches: switches.len(), equalities, ..Linearized::default() };
     switches.into_iter().for_each(|block| prepare::lower_switch(block.terminator()));
+    // Lowered switches have become branches: the flow is another.
     let (flow, loops) = (context.flow(), context.loops());
     let edges = unstructured_edges(flow.graph(), &loops, &context.dominators(), &context.post_dominators());
     let first = edges.first().map(|edge| flow.block(edge.from).terminator().place());
@@ -183,7 +184,7 @@ fn linearize<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
         left_alone = rounds(*function, &agreeing, &mut done, &mut choices, context);
     }
     if applied && is_structured(&context.flow()) {
-        applied::run(&agreeing, &mut done, &mut choices, context);
+        applications::run(&agreeing, &mut done, &mut choices, context);
     }
     context.settle();
     by_way::settle(&choices, context);
@@ -268,7 +269,7 @@ fn rounds<'m>(
             done.parts += region.parts.len();
             done.guards += guards;
             done.backs += backs;
-            if let Some(enter) = surgery::linearize(&region, &plan, (level, true), choices, context) {
+            if let Some(enter) = surgery::linearize(&region, &plan, level, true, choices, context) {
                 let ends_here = |other: &&mut Region<'m>| other.behind == region.parts[0].entry;
                 regions.iter_mut().filter(ends_here).for_each(|other| other.behind = enter);
             }

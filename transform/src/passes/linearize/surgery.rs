@@ -50,7 +50,8 @@ impl Region<'_> {
 pub(super) fn linearize<'m>(
     region: &Region<'m>,
     plan: &Plan,
-    (level, fresh): (i64, bool),
+    level: i64,
+    fresh: bool,
     choices: &mut Vec<Instruction<'m>>,
     context: &mut Context<'m>,
 ) -> Option<Block<'m>> {

@@ -162,8 +162,8 @@ impl<'m> Rewriter<'m> {
                     _ => value,
                 };
                 let stored = at.volatile_store(part, address);
-                if let Some(told) = self.checks {
-                    self.check(value.type_of(), address, told, at);
+                if let Some((mapped, otherwise)) = self.checks {
+                    self.check(value.type_of(), address, mapped, otherwise, at);
                 }
                 stored
             }
@@ -209,13 +209,7 @@ impl<'m> Rewriter<'m> {
     /// Reads from a place that tells what was stored: a trace has addresses, and lanes whose addresses differ here
     /// stored different values. Of 8 bytes each, 20 bits of a product are kept, so that one difference in 2^20 is
     /// missed.
-    fn check(
-        &self,
-        of_type: Type<'m>,
-        address: Value<'m>,
-        (mapped, otherwise): (Value<'m>, Value<'m>),
-        at: Builder<'m>,
-    ) {
+    fn check(&self, of_type: Type<'m>, address: Value<'m>, mapped: Value<'m>, otherwise: Value<'m>, at: Builder<'m>) {
         let (_, bytes, _) = of_type.layout().unwrap_or((0, 0, 1));
         let mut place = 0;
         while place < bytes {

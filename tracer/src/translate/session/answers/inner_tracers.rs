@@ -109,7 +109,7 @@ impl Session<'_> {
             libc::SYS_ptrace => {
                 let target = Tid(second as i32);
                 self.threads.get(&target).filter(|thread| !thread.has_ended())?;
-                Some(match self.trace_for(tracer, target, first as u32, (third, fourth)) {
+                Some(match self.trace_for(tracer, target, first as u32, third, fourth) {
                     Ok(()) => 0,
                     Err(errno) => -i64::from(errno),
                 })
@@ -133,7 +133,8 @@ impl Session<'_> {
         tracer: Tid,
         target: Tid,
         request: u32,
-        (address, data): (u64, u64),
+        address: u64,
+        data: u64,
     ) -> std::result::Result<(), i32> {
         let has = self.inner_tracers.get(&tracer).is_some_and(|tracer| tracer.lent.iter().any(|l| l.tid == target));
         if request == libc::PTRACE_ATTACH && !has {

@@ -7,7 +7,7 @@ use trace_format::Pc;
 use transform::spmd::{Addresses, Claim, Direction};
 
 use super::code::{Made, Origin, Place};
-use super::observed::{Example, Lie, Observed, Seen};
+use super::observations::{Example, Lie, Observed, Seen};
 
 /// What a claim is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

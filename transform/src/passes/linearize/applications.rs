@@ -96,7 +96,7 @@ pub(super) fn run<'m>(
             done.guards += guards;
             done.backs += backs;
             let merges = application == Application::MergeLoops;
-            surgery::linearize(&region, &plan, (level, merges || !merged), choices, context);
+            surgery::linearize(&region, &plan, level, merges || !merged, choices, context);
             merged |= merges;
         }
     }
@@ -123,6 +123,7 @@ fn next<'m>(
         }
         let inner = loops.headed_by(head).and_then(|id| {
             let mut inside = loops.ids().filter(|&other| other != id && loops.contains(id, loops.header(other)));
+            // Exactly one: figure 8 merges a pair of loops.
             inside.next().filter(|_| inside.next().is_none())
         });
         let (members, behind) = if application == Application::MergeLoops {
@@ -172,6 +173,7 @@ fn next<'m>(
         pays.then_some((members, head, behind, inner.map(|id| loops.header(id))))
     });
     for (at, reason) in left {
+        // A head is looked at again in each round; its reason is told once.
         if seen.insert(at) {
             context.remark("loops".to_owned(), vec![at.terminator().place()], reason, None);
         }
