@@ -22,6 +22,7 @@ pub mod suggest;
 mod survey;
 mod value;
 pub mod view;
+mod waiting;
 mod warps;
 
 pub use accesses::{MemoryOperands, memory_operands};

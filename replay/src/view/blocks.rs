@@ -8,7 +8,7 @@ use trace_format::{BlockId, Kind, STUB_NAME, SpEffect, Trace};
 
 use super::code_filter::{Class, Classifier};
 use super::first_look::region::RegionRule;
-use super::waiting::Waiting;
+use crate::waiting::Waiting;
 use crate::{Code, Rows};
 
 /// Of a block, what its execution needs. `Flags` tell whether the short way is open to it.

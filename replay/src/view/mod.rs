@@ -13,7 +13,6 @@ mod code_filter;
 mod cut;
 mod first_look;
 mod frames;
-mod lane_state;
 mod locks;
 mod options;
 mod plan;
@@ -22,7 +21,7 @@ mod stream;
 mod summary;
 mod sync_stack;
 mod text;
-mod waiting;
+mod thread_state;
 
 use std::ops::Range;
 
@@ -42,8 +41,8 @@ use self::first_look::task_order::TaskOrder;
 use self::locks::LockTable;
 use self::plan::Plan;
 use self::stream::Followed;
-use self::waiting::{Code, Found, Turn, Turns, Waiting, Writes};
 use crate::lanes::kept::Keeper;
+use crate::waiting::{self, Code, Found, Turn, Turns, Waiting, Writes};
 use crate::{Error, Kept, LaneOrigin, LaneStream, LockId, Result};
 
 pub(crate) use cut::Phases;

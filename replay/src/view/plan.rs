@@ -8,7 +8,7 @@ use super::first_look::episodes::Episodes;
 use super::first_look::region::RegionRule;
 use super::first_look::task_order::TaskOrder;
 use super::locks::LockTable;
-use super::waiting::{Waiting, Writes};
+use crate::waiting::{Waiting, Writes};
 
 /// How the streams of threads become streams of lanes.
 pub(super) struct Plan {

@@ -13,7 +13,7 @@ use crate::view::first_look::task_order::{Creation, TaskRun};
 use crate::view::first_look::tasks::{Task, TaskFunctions};
 use crate::view::locks::{self, Action, LockKind};
 use crate::view::sync_stack::SyncStack;
-use crate::view::waiting::{Code, Follower, Turns};
+use crate::waiting::{Code, Follower, Turns};
 
 /// An execution of a thread's start routine or of a parallel region's body.
 #[derive(Clone, Copy, Debug)]

@@ -2,10 +2,10 @@
 //! their segments only those are looked at that call, return, or record.
 
 use super::super::blocks::{Ends, Facts, MarkEvent};
-use super::LaneState;
+use super::ThreadState;
 use crate::Batch;
 
-impl LaneState<'_> {
+impl ThreadState<'_> {
     /// Keeps a block whole that returns from functions called before it, or has recorded stack pointers, where each
     /// return closes one frame and nothing else closes any; false, and nothing is kept, where it is otherwise.
     pub(super) fn keep_outlined(&mut self, facts: Facts, sps: &[u64], memory: &[u64], batch: &mut Batch) -> bool {
@@ -56,15 +56,15 @@ impl LaneState<'_> {
         self.push_whole(facts, memory, batch);
         batch.sps.extend(sps.iter().map(|sp| sp.wrapping_sub(self.base) as i64));
         self.sp = sps.last().copied().unwrap_or(self.sp).wrapping_add_signed(i64::from(facts.net));
-        self.told.sp = self.sp;
-        self.told.level = self.frames.level();
+        self.expected.sp = self.sp;
+        self.expected.level = self.frames.level();
         self.raise_ceiling();
         match ends {
             Ends::Otherwise => {}
             Ends::WithCall => {
                 self.called(batch.codes.len() - 1, from.wrapping_add_signed(i64::from(last.sp)));
             }
-            Ends::WithReturn => self.told.return_(),
+            Ends::WithReturn => self.expected.return_(),
         }
         if self.sp > self.ceiling {
             self.settle(batch);

@@ -12,9 +12,9 @@ use trace_format::{BlockId, Pc, SpEffect};
 
 use super::super::blocks::Facts;
 use super::super::locks::HeldLock;
-use super::super::waiting::leads_to;
-use super::{Counts, LaneState, Told};
+use super::{Counts, Expected, ThreadState};
 use crate::lanes::stream::BatchLengths;
+use crate::waiting::leads_to;
 use crate::{Batch, Code};
 
 /// The stream's state before a segment with which a turn may begin.
@@ -29,7 +29,7 @@ struct Mark {
     from: usize,
     lengths: BatchLengths,
     counts: Counts,
-    told: Told,
+    expected: Expected,
 }
 
 /// A turn that is made over and over.
@@ -95,7 +95,7 @@ impl Turns {
     }
 }
 
-impl LaneState<'_> {
+impl ThreadState<'_> {
     /// Before a segment: takes the turn before out again, or watches for the next.
     pub(super) fn watch_for_turns(&mut self, segment: SegmentId, batch: &mut Batch) {
         if self.stack.in_leaf() {
@@ -167,7 +167,7 @@ impl LaneState<'_> {
             from: way.len(),
             lengths: batch.lengths(),
             counts: self.counts,
-            told: self.told,
+            expected: self.expected,
         };
         self.turns.marks.push(mark);
     }
@@ -203,7 +203,7 @@ impl LaneState<'_> {
         counts.spin += std::mem::take(&mut counts.kept);
         self.counts = mark.counts;
         self.counts.add(&counts);
-        self.told = mark.told;
+        self.expected = mark.expected;
         self.turns.marks[at].counts = self.counts;
         self.spin.forget();
         (segments, counts)

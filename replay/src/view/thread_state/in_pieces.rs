@@ -5,11 +5,11 @@
 //! the first piece and the last are a row of segments each, and what lies between them is passed by.
 
 use super::super::blocks::{Facts, Flags, PieceFacts};
-use super::LaneState;
+use super::ThreadState;
 use super::extents::Extent;
 use crate::Batch;
 
-impl LaneState<'_> {
+impl ThreadState<'_> {
     /// Whether a block can be followed in pieces: nothing is watched that looks at each segment, and there is an extent
     /// that is open or begins.
     pub(super) fn may_divide(&self, facts: Facts) -> bool {
