@@ -43,16 +43,17 @@ use self::plan::Plan;
 use self::stream::Followed;
 use crate::lanes::kept::Keeper;
 use crate::waiting::{self, Code, Found, Turn, Turns, Waiting, Writes};
-use crate::{Error, Kept, LaneOrigin, LaneStream, LockId, Result};
+use crate::{Error, Kept, LaneOrigin, LaneStream, LockId, Locks, Result};
 
 pub(crate) use cut::Phases;
 pub use cut::{GUARDS, LoopRan, Merging};
-pub use options::{CodeFilter, Lanes, Locks, Region, Spin, ViewOptions, WhichLoops};
+pub use options::{CodeFilter, Lanes, Region, Spin, ViewOptions, WhichLoops};
 pub use summary::{CutInto, LeftOut, LoopSeen, LoopTaken, Share, Summary};
 
 /// The lanes that a trace is replayed as.
 pub struct View {
     trace: Trace,
+    locks: Locks,
     plan: Plan,
     lanes: Vec<LaneOrigin>,
     /// By lane: the extents of its thread that are its own.
@@ -134,7 +135,8 @@ impl View {
             if *own == WHOLE_THREAD { streams[lane.thread.index()].take() } else { None }
         };
         let kept = lanes.iter().zip(&extents).map(of_lane).collect();
-        let mut view = View { trace: trace.clone(), plan, lanes, extents, kept, cut: None, summary };
+        let mut view =
+            View { trace: trace.clone(), locks: options.locks, plan, lanes, extents, kept, cut: None, summary };
         if options.lanes != Lanes::Threads {
             view.cut_into(&options.lanes, &threads)?;
         }
@@ -211,6 +213,12 @@ impl View {
     #[must_use]
     pub fn summary(&self) -> &Summary {
         &self.summary
+    }
+
+    /// The rule for locks that it was made with.
+    #[must_use]
+    pub fn locks(&self) -> Locks {
+        self.locks
     }
 
     /// A lock's name for people: `mutex 0x404080 (tree_lock)`.

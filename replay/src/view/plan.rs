@@ -2,12 +2,12 @@
 
 use heuristics::SegmentTable;
 
-use super::Locks;
 use super::blocks::BlockFacts;
 use super::first_look::episodes::Episodes;
 use super::first_look::region::RegionRule;
 use super::first_look::task_order::TaskOrder;
 use super::locks::LockTable;
+use crate::Locks;
 use crate::waiting::{Waiting, Writes};
 
 /// How the streams of threads become streams of lanes.

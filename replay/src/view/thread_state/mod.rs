@@ -29,7 +29,6 @@ pub(super) use self::expected::{Expected, push_control};
 use self::extents::Extents;
 use self::linkage::Linkage;
 use self::turns::Turns;
-use super::Locks;
 use super::blocks::{Facts, Flags};
 use super::code_filter::Class;
 use super::first_look::leagues::InLeague;
@@ -40,7 +39,7 @@ use super::spin::Spin;
 use super::stream::{Followed, Follower};
 use super::sync_stack::SyncStack;
 use crate::lanes::stream::BatchLengths;
-use crate::{Batch, Code, Control, EpisodeId};
+use crate::{Batch, Code, Control, EpisodeId, Locks};
 
 /// What the last instruction leaves open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
