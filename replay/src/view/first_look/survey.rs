@@ -111,6 +111,26 @@ pub(in crate::view) struct ThreadSurvey {
     pub takes_locks: bool,
 }
 
+/// Where the bodies of parallel regions begin, and those of teams that run their part alone.
+pub(in crate::view) fn bodies(threads: &[ThreadSurvey]) -> Vec<Pc> {
+    let bodies = threads.iter().flat_map(|thread| &thread.bodies);
+    let parallel = bodies.filter(|body| body.function == SyncFunction::ParallelBody);
+    let alone = super::region::alone(threads).into_iter().map(Pc);
+    let mut all: Vec<Pc> = parallel.map(|body| Pc(body.object)).chain(alone).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// Where the bodies of taskloops begin whose pieces are known.
+pub(in crate::view) fn taskloops(threads: &[ThreadSurvey]) -> Vec<Pc> {
+    let runs = threads.iter().flat_map(|thread| &thread.task_runs).filter(|run| run.piece.is_some());
+    let mut all: Vec<Pc> = runs.map(|run| Pc(run.object)).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
 /// Whether the function is a barrier at which threads meet.
 pub(in crate::view) fn is_barrier(function: SyncFunction) -> bool {
     matches!(function, SyncFunction::BarrierWait | SyncFunction::TeamBarrier)

@@ -172,7 +172,7 @@ impl ThreadState<'_> {
     }
 
     fn begin_whole(&mut self, batch: &mut Batch) {
-        if self.plan.region.is_whole() {
+        if self.plan.choice.rule.is_whole() {
             self.begin(Extent::Whole, batch);
         }
     }
@@ -196,7 +196,7 @@ impl ThreadState<'_> {
             self.task_body = Some(object);
         }
         let task = if function == SyncFunction::TaskBody { self.tasks.next().copied() } else { None };
-        if !self.extents.is_open() && self.plan.region.begins_with(function, object) {
+        if !self.extents.is_open() && self.plan.choice.rule.begins_with(function, object) {
             (self.team, self.task, self.piece) = (team, task, None);
             self.count_extent(batch);
             // The lanes of a launch start together, and only then take the locks that they came with.

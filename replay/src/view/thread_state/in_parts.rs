@@ -98,7 +98,7 @@ impl ThreadState<'_> {
     /// The thread runs a segment; `after` is the stack pointer after it.
     pub(super) fn segment(&mut self, id: SegmentId, after: u64, addresses: &[u64], batch: &mut Batch) {
         self.settle_after_jump(batch);
-        if self.plan.region.exits.is_some() {
+        if self.plan.choice.rule.exits.is_some() {
             self.pass_marker(id, batch);
         } else if !self.extents.is_open() && self.plan.blocks.is_entry(id) {
             self.begin(Extent::Frame { entry: self.sp, handlers: self.frames.handlers() }, batch);

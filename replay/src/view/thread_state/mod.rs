@@ -4,10 +4,9 @@
 //! What the replay makes of the stream it gets is the other (`expected.rs`). Where they differ before a kept segment, a
 //! control sets the replay right.
 //!
-//! Most blocks are kept whole, change the stack pointer by constants and call nothing half-way: they take a short way.
-//! Others that are kept whole take one that looks at their calls, returns and recorded stack pointers alone
-//! (`outlined.rs`). Blocks in which an extent of a function begins or ends are taken in pieces that go one of these
-//! ways each (`in_pieces.rs`). The rest are followed segment by segment (`in_parts.rs`).
+//! A block is followed in one of four ways: whole (`whole.rs`), as most are; as a part of a turn that is made over
+//! and over (`turns.rs`); in pieces, where an extent of a function begins or ends in it (`in_pieces.rs`); or segment by
+//! segment (`in_parts.rs`), which is right for every block. Each of the others says what it buys.
 
 mod counts;
 mod events;
@@ -16,8 +15,9 @@ mod extents;
 mod in_parts;
 mod in_pieces;
 mod linkage;
-mod outlined;
+mod spin;
 mod turns;
+mod whole;
 
 use std::ops::Range;
 
@@ -28,14 +28,13 @@ pub(super) use self::counts::{Counts, Reason};
 pub(super) use self::expected::{Expected, push_control};
 use self::extents::Extents;
 use self::linkage::Linkage;
+use self::spin::Spin;
 use self::turns::Turns;
-use super::blocks::{Facts, Flags};
 use super::code_filter::Class;
 use super::first_look::leagues::InLeague;
 use super::frames::Frames;
 use super::locks::Held;
 use super::plan::Plan;
-use super::spin::Spin;
 use super::stream::{Followed, Follower};
 use super::sync_stack::SyncStack;
 use crate::lanes::stream::BatchLengths;
@@ -152,69 +151,6 @@ impl<'a> ThreadState<'a> {
             now: Seq(0),
             over: None,
         }
-    }
-
-    /// Puts a block that is kept whole into the batch, folded.
-    #[inline]
-    fn push_whole(&mut self, facts: Facts, memory: &[u64], batch: &mut Batch) {
-        self.linkage.run();
-        batch.codes.push(facts.whole);
-        self.folded_away += usize::from(facts.segments) - 1;
-        if !memory.is_empty() {
-            batch.addresses.extend_from_slice(memory);
-        }
-        self.counts.kept += u64::from(facts.len);
-    }
-
-    /// Keeps a block, or a piece of one, whole, where a short way is open to it.
-    // Most blocks go here and no further.
-    #[inline(always)]
-    fn may_keep_whole(&mut self, facts: Facts, sps: &[u64], memory: &[u64], batch: &mut Batch) -> bool {
-        const LONG_WAY: u16 = Flags::WAITS | Flags::PAUSE | Flags::FILTERED | Flags::MARKER | Flags::STUB;
-        if !self.quiet || facts.flags.has(LONG_WAY) || self.linkage.binds_above(self.sp) {
-            return false;
-        }
-        if self.pending != Pending::Nothing {
-            self.resolve(true, batch);
-        }
-        self.come_from_loader();
-        if facts.flags.has(Flags::STUB_FIRST) && !self.linkage.is_sent() {
-            return false;
-        }
-        if !facts.flags.has(Flags::RECORDED | Flags::INNER)
-            && self.sp.wrapping_add_signed(i64::from(facts.rise)) <= self.ceiling
-        {
-            self.keep_whole(facts, memory, batch);
-            return true;
-        }
-        self.keep_outlined(facts, sps, memory, batch)
-    }
-
-    #[inline(always)]
-    fn keep_whole(&mut self, facts: Facts, memory: &[u64], batch: &mut Batch) {
-        self.correct(batch);
-        self.push_whole(facts, memory, batch);
-        if facts.flags.has(Flags::OPENS) {
-            self.open(facts);
-        }
-        self.sp = self.sp.wrapping_add_signed(i64::from(facts.net));
-        self.expected.sp = self.sp;
-        if facts.flags.has(Flags::CALL) {
-            self.called(batch.codes.len() - 1, self.sp.wrapping_sub(i64::from(facts.last) as u64));
-        } else if facts.flags.has(Flags::RETURN) {
-            self.expected.return_();
-        }
-        if self.sp > self.ceiling {
-            self.settle(batch);
-        }
-    }
-
-    /// Opens the frames of functions that are called in a block, and run on behind it.
-    fn open(&mut self, facts: Facts) {
-        let opened = self.plan.blocks.opened(facts);
-        self.expected.level += opened.len() as u32;
-        opened.iter().for_each(|frame| self.frames.push(self.sp.wrapping_add_signed(*frame)));
-        self.raise_ceiling();
     }
 
     #[inline]

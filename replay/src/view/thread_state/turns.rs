@@ -5,6 +5,10 @@
 //! the segments of the last one are run when it turns out otherwise. The last turn goes too, where all of it was run,
 //! and the code before the loop could have led to where it was left: where compilers turn `while` into one test before
 //! the loop and one at its end, a wait of no turn is one test, and so is any other.
+//!
+//! What it buys that blocks of turns made over and over are only counted: without it `replay -H minpc` takes 60 times
+//! as long for eight threads that spin on a variable for their turn (2.4 s, 144 s); nothing for programs that do not
+//! spin.
 
 use heuristics::SegmentId;
 use rustc_hash::FxHashMap;

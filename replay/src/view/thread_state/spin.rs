@@ -7,8 +7,8 @@
 
 use heuristics::SegmentId;
 
-use super::locks::HeldLock;
-use super::thread_state::Expected;
+use super::super::locks::HeldLock;
+use super::Expected;
 use crate::Batch;
 
 /// How many kept basic blocks a spin-wait loop has at most.
