@@ -28,7 +28,7 @@ pub struct Outcome {
     /// How the replay ended; the first deadlock of any warp or block.
     pub end: End,
     /// Where the model deadlocks with the program as it is written; the numbers are then those of lanes that take turns
-    /// at locks. See [`crate::Contended::WaitOrTakeTurns`].
+    /// at locks. See [`crate::Locks::Serialize`].
     pub deadlock: Option<Deadlock>,
     /// No schedule needs fewer fetches: over each warp's phases (between barriers at which all its lanes meet) and
     /// instructions, the largest number of times that any of its lanes runs it; over blocks, that all lanes of any home

@@ -18,20 +18,7 @@ use crate::metrics::{Ended, Finding, Findings, Measure, Metric, ScheduleWriter, 
 use crate::outcome::rank;
 use crate::survey::Survey;
 use crate::warps::{Unit, blocks, single_warps};
-use crate::{Error, LaneSource, Outcome, Result};
-
-/// What a lane does when it reaches a lock that another lane has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Contended {
-    /// They wait, in the order in which they came, as the program is written. Models that would never run the lane that
-    /// has it deadlock.
-    #[default]
-    Wait,
-    /// They take turns: see `engine/turns.rs`. No model deadlocks.
-    TakeTurns,
-    /// They wait; under a model that deadlocks so they take turns, and the outcome says both.
-    WaitOrTakeTurns,
-}
+use crate::{Error, LaneSource, Locks, Outcome, Result};
 
 /// The options of a replay, besides its heuristics.
 #[derive(Clone, Debug, Default)]
@@ -43,8 +30,6 @@ pub struct ReplayOptions {
     /// Warps in a block, for the models that run blocks ([`heuristics::Entry::runs_blocks`]). Default: as many as have
     /// [`heuristics::MAX_LANES`] lanes together.
     pub warps_per_block: Option<usize>,
-    /// What lanes do at locks. Default: they wait.
-    pub contended: Contended,
     /// What to measure besides the engine's counts. Default: nothing.
     pub measures: Vec<Measure>,
 }
@@ -269,13 +254,13 @@ impl<'a> Prepared<'a> {
             },
         ];
         let warps = (warps.len(), size, &kinds);
-        let waiting = (options, options.contended);
-        let mut outcomes = self.replay_as((program, specs), waiting, warps, schedule.as_mut(), done)?;
-        if options.contended == Contended::WaitOrTakeTurns {
+        let locks = survey.source().locks();
+        let mut outcomes = self.replay_as((program, specs), (options, locks), warps, schedule.as_mut(), done)?;
+        if !matches!(locks, Locks::Wait | Locks::Simt) {
             let stuck: Vec<usize> = (0..specs.len()).filter(|i| !outcomes[*i].is_complete()).collect();
             let again: Vec<Spec> = stuck.iter().map(|i| specs[*i].clone()).collect();
-            let turning = (options, Contended::TakeTurns);
-            let turns = self.replay_as((program, &again), turning, warps, schedule.as_mut(), &|_, _| {})?;
+            let turns =
+                self.replay_as((program, &again), (options, Locks::Simt), warps, schedule.as_mut(), &|_, _| {})?;
             for (index, turn) in stuck.into_iter().zip(turns) {
                 let deadlock = outcomes[index].deadlock().cloned();
                 outcomes[index] = Outcome { deadlock, ..turn };
@@ -284,18 +269,18 @@ impl<'a> Prepared<'a> {
         Ok(outcomes)
     }
 
-    /// The outcomes of these heuristics when lanes do this at locks, without ranks.
+    /// The outcomes of these heuristics under this rule for locks, without ranks.
     fn replay_as(
         &self,
         (program, specs): (&Program, &[Spec]),
-        (options, contended): (&ReplayOptions, Contended),
+        (options, locks): (&ReplayOptions, Locks),
         (warps, size, kinds): (usize, usize, &[Units; 2]),
         schedule: Option<&mut ScheduleFile>,
         done: &(dyn Fn(usize, usize) + Sync),
     ) -> Result<Vec<Outcome>> {
         let Prepared { survey, briefs, .. } = self;
         let source = survey.source();
-        let take_turns = contended == Contended::TakeTurns;
+        let take_turns = locks == Locks::Simt;
         let units_of = |spec: &Spec| &kinds[usize::from(spec.entry().runs_blocks)];
         let jobs: Vec<(usize, usize)> =
             specs.iter().enumerate().flat_map(|(s, spec)| (0..units_of(spec).all.len()).map(move |u| (s, u))).collect();
@@ -310,7 +295,7 @@ impl<'a> Prepared<'a> {
                 for (n, job) in jobs.iter().enumerate() {
                     let kind = if specs[job.0].entry().runs_blocks { "block" } else { "warp" };
                     // A second schedule of one heuristic is that of lanes that take turns.
-                    let marked = if options.contended == contended || !take_turns { "" } else { " simt" };
+                    let marked = if source.locks() == locks || !take_turns { "" } else { " simt" };
                     writeln!(file.out, "heuristic {} {kind} {}{marked}", specs[job.0], job.1)
                         .map_err(|source| Error::Write { path: file.path.to_owned(), source })?;
                     parts.push(run(*job, Some((file.out, file.path)))?);

@@ -31,7 +31,7 @@ impl Question {
         let (view, other) = lanes::view(trace, &self.lanes)?;
         let mut source = Source::new(trace);
         let mut options = self.options(&view);
-        options.measures = measures(&options.measures, &view, self.lanes.locks);
+        options.measures = measures(&options.measures, &view);
         let prepared = Prepared::new(&view, true)?;
         let mut outcomes = prepared.replay(&self.subject.models, &options, None, &|_, _| {})?;
         let judge = Judge { trace, view: &view, question: self, model: &self.subject.models[0], options: &options };

@@ -124,8 +124,7 @@ pub fn of(
         let typed = (machine != Machine::Nvidia || view.summary().kept <= FEW).then_some(machine);
         let subject = Subject::of(typed, Vec::new());
         let of_machine: Vec<Measure> = of_memory().into_iter().collect();
-        let asked =
-            if machine == Machine::Nvidia { measures(&of_machine, view, question.lanes.locks) } else { of_machine };
+        let asked = if machine == Machine::Nvidia { measures(&of_machine, view) } else { of_machine };
         let options = ReplayOptions { measures: asked, warp_size: None, ..question.replay.clone() };
         let options = subject.options(options, view);
         let outcomes = prepared.replay(&subject.models, &options, None, &|_, _| {})?;

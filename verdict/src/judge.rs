@@ -6,7 +6,7 @@ use attribution::Source;
 use heuristics::{Program, Spec};
 use replay::metrics::{Causes, Contention, Measure};
 use replay::suggest::{Search, Suggestions, at_branches};
-use replay::view::{Locks, LoopRan, Region, View, ViewOptions};
+use replay::view::{LoopRan, Region, View, ViewOptions};
 use replay::{Grouping, Outcome, Prepared, ReplayOptions};
 use trace_format::{ThreadId, Trace};
 
@@ -38,10 +38,10 @@ pub struct Judge<'a> {
 
 /// What is measured for a verdict: what was asked for, what lane-slots are lost to, and what locks cost.
 #[must_use]
-pub fn measures(asked: &[Measure], view: &View, rule: Locks) -> Vec<Measure> {
+pub fn measures(asked: &[Measure], view: &View) -> Vec<Measure> {
     let mut all = asked.to_vec();
     if view.lanes().len() > 1 {
-        let of_locks = rule.are_taken().then(Contention::measure);
+        let of_locks = view.locks().are_taken().then(Contention::measure);
         for measure in std::iter::once(Causes::measure()).chain(of_locks) {
             if !all.iter().any(|known| known.name() == measure.name()) {
                 all.push(measure);
@@ -192,7 +192,7 @@ impl Judge<'_> {
             return Ok(None);
         }
         let warp_size = self.question.replay.warp_size.unwrap_or(WARP.min(view.lanes().len()));
-        let measures = measures(&[], &view, lanes.locks);
+        let measures = measures(&[], &view);
         let options = ReplayOptions { warp_size: Some(warp_size), measures, ..self.plain() };
         let prepared = Prepared::new(&view, true)?;
         let outcome = prepared.replay(std::slice::from_ref(self.model), &options, None, &|_, _| {})?.into_iter().next();

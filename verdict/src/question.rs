@@ -1,27 +1,19 @@
 //! A question about a trace: which lanes, on which machine.
 
+use replay::ReplayOptions;
 use replay::view::{View, ViewOptions};
-use replay::{Contended, ReplayOptions};
 
 use crate::Subject;
 
 /// What is asked about a trace.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Question {
     /// Which lanes. Default: the threads in the region that is found automatically.
     pub lanes: ViewOptions,
-    /// How they are replayed. Default: in the machine's warps of consecutive lanes; lanes that would wait for ever at a
-    /// lock take turns.
+    /// How they are replayed. Default: in the machine's warps of consecutive lanes.
     pub replay: ReplayOptions,
     /// The machine, or models. Default: an NVIDIA GPU, with its other models where replaying them is quick.
     pub subject: Subject,
-}
-
-impl Default for Question {
-    fn default() -> Question {
-        let replay = ReplayOptions { contended: Contended::WaitOrTakeTurns, ..ReplayOptions::default() };
-        Question { lanes: ViewOptions::default(), replay, subject: Subject::default() }
-    }
 }
 
 impl Question {

@@ -9,8 +9,8 @@ use std::str::FromStr;
 use attribution::Place;
 use clap::ArgMatches;
 use clap::error::ErrorKind;
-use replay::view::{CodeFilter, Locks, Region, View, ViewOptions};
-use replay::{Contended, ReplayOptions, Setting};
+use replay::view::{CodeFilter, Region, View, ViewOptions};
+use replay::{Locks, ReplayOptions, Setting};
 use trace_format::{Action, Trace};
 use verdict::{Question, Subject};
 
@@ -110,15 +110,16 @@ impl FromStr for LockRules {
     type Err = replay::Error;
 
     fn from_str(text: &str) -> replay::Result<LockRules> {
-        if text == "all" {
-            return Ok(LockRules(Locks::ALL.to_vec()));
-        }
-        let mut rules: Vec<Locks> = Vec::new();
-        for rule in text.split(',') {
+        let mut rules = if text == "all" { Locks::ALL.to_vec() } else { Vec::new() };
+        for rule in text.split(',').filter(|_| text != "all") {
             let rule = rule.parse()?;
             if !rules.contains(&rule) {
                 rules.push(rule);
             }
+        }
+        // What turns would give a model that deadlocks is shown anyway.
+        if rules.contains(&Locks::Simt) {
+            rules.iter_mut().filter(|rule| **rule == Locks::Serialize).for_each(|rule| *rule = Locks::Wait);
         }
         Ok(LockRules(rules))
     }
@@ -174,7 +175,7 @@ impl Selection {
 
     /// The same when locks count like this.
     pub(crate) fn question_with(&self, trace: &Trace, locks: Locks, subject: Subject) -> replay::Result<Question> {
-        Ok(Question { lanes: self.view_options(trace, locks)?, replay: self.options_with(locks), subject })
+        Ok(Question { lanes: self.view_options(trace, locks)?, replay: self.options(), subject })
     }
 
     /// What was typed of the view, under this rule for locks.
@@ -202,20 +203,9 @@ impl Selection {
         self.at_loop.is_some() || !matches!(self.lanes, None | Some(LaneKind::Threads))
     }
 
-    /// How those lanes are replayed, with nothing besides the counts, for verbs that look at one view.
+    /// How those lanes are replayed, with nothing besides the counts.
     pub(crate) fn options(&self) -> ReplayOptions {
-        self.options_with(self.locks.rules()[0])
-    }
-
-    /// The same when locks count like this.
-    pub(crate) fn options_with(&self, locks: Locks) -> ReplayOptions {
-        let shown_anyway = self.locks.rules().contains(&Locks::Simt);
         ReplayOptions {
-            contended: match locks {
-                Locks::Simt => Contended::TakeTurns,
-                _ if shown_anyway => Contended::Wait,
-                _ => Contended::WaitOrTakeTurns,
-            },
             warp_size: self.warp_size().or(self.are_parts_of_threads().then_some(verdict::lanes::WARP)),
             warps_per_block: self.warps_per_block,
             grouping: self.group.all()[0],

@@ -6,7 +6,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::support::{build, root, succeed};
-use replay::view::{Locks, Region, View, ViewOptions};
+use replay::Locks;
+use replay::view::{Region, View, ViewOptions};
 use replay::{Batch, Control, Entry};
 use serde_json::Value;
 use trace_format::{Kind, SpEffect, Trace};

@@ -4,7 +4,7 @@ use heuristics::{SegmentId, SegmentTable};
 use rustc_hash::FxHashMap;
 use trace_format::{Block, BlockTable, Instruction, Kind, Pc, SpEffect};
 
-use crate::{Batch, Code, Control, Kept, LaneSource, LaneStream, LockId};
+use crate::{Batch, Code, Control, Kept, LaneSource, LaneStream, LockId, Locks};
 
 /// What a lane does next.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,10 +24,10 @@ impl Does {
 }
 
 /// Lanes kept in memory.
-#[derive(Default)]
 pub struct InMemory {
     segments: SegmentTable,
     lanes: Vec<Kept>,
+    locks: Locks,
 }
 
 impl InMemory {
@@ -36,6 +36,12 @@ impl InMemory {
     #[must_use]
     pub fn new(lanes: &[Vec<Does>]) -> InMemory {
         InMemory::in_batches(lanes, usize::MAX)
+    }
+
+    /// The same lanes under another rule for locks than [`Locks::Wait`].
+    #[must_use]
+    pub fn under(self, locks: Locks) -> InMemory {
+        InMemory { locks, ..self }
     }
 
     /// The same, each lane in batches of about so many segments and controls.
@@ -98,7 +104,7 @@ impl InMemory {
                 Kept::plain(batches)
             })
             .collect();
-        InMemory { segments, lanes: streams }
+        InMemory { segments, lanes: streams, locks: Locks::Wait }
     }
 }
 
@@ -134,6 +140,10 @@ impl LaneSource for InMemory {
 
     fn stream(&self, lane: usize) -> Box<dyn LaneStream + '_> {
         self.lanes[lane].stream()
+    }
+
+    fn locks(&self) -> Locks {
+        self.locks
     }
 
     fn lock_name(&self, lock: LockId) -> String {

@@ -2,7 +2,7 @@
 
 use heuristics::SegmentTable;
 
-use crate::{Kept, LaneStream, LockId};
+use crate::{Kept, LaneStream, LockId, Locks};
 
 /// Lanes that can be replayed, as often as needed.
 pub trait LaneSource: Sync {
@@ -26,6 +26,9 @@ pub trait LaneSource: Sync {
     fn is_at_hand(&self) -> bool {
         false
     }
+
+    /// What lanes do at locks.
+    fn locks(&self) -> Locks;
 
     /// A lock's name for messages.
     fn lock_name(&self, lock: LockId) -> String;

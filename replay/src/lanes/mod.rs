@@ -4,4 +4,5 @@ pub(crate) mod brief;
 pub mod in_memory;
 pub(crate) mod kept;
 pub(crate) mod lanes_source;
+pub(crate) mod locks;
 pub(crate) mod stream;

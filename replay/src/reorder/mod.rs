@@ -16,7 +16,7 @@ use crate::grouping::{Key, keys};
 use crate::replay::Prepared;
 use crate::survey::Survey;
 use crate::view::Phases;
-use crate::{Batch, LaneSource, LaneStream, LockId, Result, SortKey};
+use crate::{Batch, LaneSource, LaneStream, LockId, Locks, Result, SortKey};
 
 /// Lanes that were cut at a place, regrouped at each visit of it: what is one lane here is a phase of a lane.
 pub struct Reordered<'a> {
@@ -135,6 +135,10 @@ impl LaneSource for Reordered<'_> {
 
     fn is_at_hand(&self) -> bool {
         true
+    }
+
+    fn locks(&self) -> Locks {
+        self.source.locks()
     }
 
     fn lock_name(&self, lock: LockId) -> String {

@@ -3,7 +3,7 @@
 use heuristics::SegmentTable;
 
 use super::View;
-use crate::{Kept, LaneSource, LaneStream, LockId};
+use crate::{Kept, LaneSource, LaneStream, LockId, Locks};
 
 impl LaneSource for View {
     fn lanes(&self) -> usize {
@@ -24,6 +24,10 @@ impl LaneSource for View {
 
     fn is_at_hand(&self) -> bool {
         View::is_at_hand(self)
+    }
+
+    fn locks(&self) -> Locks {
+        View::locks(self)
     }
 
     fn lock_name(&self, lock: LockId) -> String {

@@ -8,7 +8,7 @@ use trace_format::{BlockId, Kind, STUB_NAME, SpEffect, Trace};
 
 use super::code_filter::{Class, Classifier};
 use super::first_look::region::RegionRule;
-use super::waiting::Waiting;
+use crate::waiting::Waiting;
 use crate::{Code, Rows};
 
 /// Of a block, what its execution needs. `Flags` tell whether the short way is open to it.
@@ -20,19 +20,11 @@ pub(super) struct Facts {
     /// What stands for it in a folded stream when it is taken whole: its segments, of which those in stubs of the
     /// linkage table are marked.
     pub whole: Code,
-    /// Functions that are called in it and still run at its end: where their frames stand in the list of all.
-    opens: u32,
-    open_count: u16,
     /// How many instructions it has.
     pub len: u32,
     pub flags: Flags,
     /// What it adds to the stack pointer; after its last recorded change, where it has one.
     pub net: i32,
-    /// How far above its beginning the stack pointer is before the last segment's change, at most, where nothing is
-    /// recorded.
-    pub rise: i32,
-    /// What its last segment alone adds to the stack pointer; 0 where that is recorded.
-    pub last: i32,
     /// Where its outline is in the list of all.
     outline: u32,
     outline_count: u16,
@@ -80,52 +72,38 @@ pub(super) enum Ends {
 
 /// Properties of a block, as bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Flags(u16);
+pub(super) struct Flags(u8);
 
 impl Flags {
-    /// Its last instruction is a call.
-    pub const CALL: u16 = 1;
-    /// Its last instruction is a return, of a function that was called before it.
-    pub const RETURN: u16 = 2;
     /// It has a `pause` that is not filtered out.
-    pub const PAUSE: u16 = 4;
-    /// It has recorded stack pointers.
-    pub const RECORDED: u16 = 8;
-    /// Calls and returns stand before its last instruction that leave open frames in another way than calls and returns
-    /// in pairs do.
-    pub const INNER: u16 = 16;
+    pub const PAUSE: u8 = 1;
     /// Some of it is filtered out.
-    pub const FILTERED: u16 = 32;
+    pub const FILTERED: u8 = 2;
     /// The region's function begins in it.
-    pub const ENTRY: u16 = 64;
+    pub const ENTRY: u8 = 4;
     /// A marker stands in it, in a region of markers.
-    pub const MARKER: u16 = 128;
-
+    pub const MARKER: u8 = 8;
     /// Some of it is a part of a turn that waits.
-    pub const WAITS: u16 = 256;
+    pub const WAITS: u8 = 16;
     /// Some of it can be in a stub of the linkage table, and whether it is depends on more than how the thread reached
     /// the block.
-    pub const STUB: u16 = 512;
+    pub const STUB: u8 = 32;
     /// It begins with what is a stub of the linkage table if a call led there.
-    pub const STUB_FIRST: u16 = 1024;
-    /// Functions that are called in it still run at its end.
-    pub const OPENS: u16 = 2048;
+    pub const STUB_FIRST: u8 = 64;
 
     /// Whether one of these bits is set.
     #[inline]
-    pub fn has(self, bits: u16) -> bool {
+    pub fn has(self, bits: u8) -> bool {
         self.0 & bits != 0
     }
 }
 
-/// What the calls and returns of a block amount to.
-struct Calls {
-    /// [`Flags`], except for those of other things.
-    flags: u16,
-    /// The frames that it leaves open, the stack pointer less that before the block, outermost first.
-    open: Vec<i64>,
-    /// By segment: whether it is in a stub of the linkage table, if the thread was sent to the block by a call.
-    in_stubs: Vec<bool>,
+/// What of a block is in stubs of the linkage table.
+struct Stubs {
+    /// [`Flags::STUB`] and [`Flags::STUB_FIRST`].
+    flags: u8,
+    /// By segment: whether it is in one, if the thread was sent to the block by a call.
+    within: Vec<bool>,
 }
 
 /// The facts of all blocks and segments.
@@ -140,8 +118,6 @@ pub(super) struct BlockFacts {
     codes: Vec<Code>,
     /// The blocks that are taken whole.
     pub rows: Arc<Rows>,
-    /// Of frames that blocks leave open, the stack pointer less that before the block.
-    opened: Vec<i64>,
     /// The outlines of blocks, one after another.
     marks: Vec<Mark>,
     classes: Vec<Class>,
@@ -152,6 +128,8 @@ pub(super) struct BlockFacts {
     /// Stubs that a symbol names so: they are ones however a lane reaches them.
     named_stubs: Vec<bool>,
     marked: bool,
+    /// Segments of turns that wait.
+    waits: Vec<bool>,
 }
 
 impl BlockFacts {
@@ -160,7 +138,7 @@ impl BlockFacts {
         trace: &Trace,
         table: &SegmentTable,
         classifier: Option<&Classifier>,
-        region: &RegionRule,
+        (region, waiting): (&RegionRule, &Waiting),
     ) -> BlockFacts {
         let named_stub = |pc| trace.symbol_of(pc).is_some_and(|symbol| symbol.name.ends_with(STUB_NAME));
         let class = |pc| classifier.map_or(Class::Keep, |c| c.class(pc));
@@ -172,6 +150,7 @@ impl BlockFacts {
             exits: table.iter().map(|(_, s)| region.exits.iter().flatten().any(|exit| *exit == s.start())).collect(),
             named_stubs: table.iter().map(|(id, s)| table.in_stub(id) != id && named_stub(s.start())).collect(),
             marked: region.exits.is_some(),
+            waits: table.iter().map(|(id, _)| waiting.is_member(id)).collect(),
             ..BlockFacts::default()
         };
         let mut rows = Rows::default();
@@ -191,8 +170,8 @@ impl BlockFacts {
 
     /// The facts of these segments, the first of which is at this place in the list of all codes.
     fn work_out(&mut self, table: &SegmentTable, (ids, first): (&[SegmentId], u32), rows: &mut Rows) -> Facts {
-        let calls = self.look_at_calls(table, ids);
-        let whole = ids.iter().zip(&calls.in_stubs).map(|(s, in_stub)| if *in_stub { table.in_stub(*s) } else { *s });
+        let stubs = self.look_at_stubs(table, ids);
+        let whole = ids.iter().zip(&stubs.within).map(|(s, in_stub)| if *in_stub { table.in_stub(*s) } else { *s });
         let whole: Vec<Code> = whole.map(Code::segment).collect();
         let call = whole.last().and_then(|code| code.as_segment()).filter(|id| table[*id].last().kind.is_call());
         let outline = outline(table, ids);
@@ -200,18 +179,13 @@ impl BlockFacts {
             first,
             segments: u16::try_from(ids.len()).expect("a block has at most 4096 instructions"),
             whole: rows.add(&whole, call.map(|call| Code::segment(table.elided(call)))),
-            opens: self.opened.len() as u32,
-            open_count: calls.open.len() as u16,
             len: 0,
-            flags: Flags(calls.flags),
+            flags: Flags(stubs.flags),
             net: 0,
-            rise: 0,
-            last: 0,
             outline: self.marks.len() as u32,
             outline_count: outline.len() as u16,
         };
         self.marks.extend(outline);
-        self.opened.extend(calls.open);
         self.look_at_segments(table, ids, &mut facts);
         facts
     }
@@ -221,17 +195,10 @@ impl BlockFacts {
         for id in ids {
             let segment = &table[*id];
             facts.len += segment.len() as u32;
-            facts.rise = facts.rise.max(facts.net);
-            match segment.sp {
-                SpEffect::Add(change) => {
-                    facts.net = facts.net.saturating_add(change);
-                    facts.last = change;
-                }
-                SpEffect::Recorded => {
-                    flags |= Flags::RECORDED;
-                    (facts.net, facts.last) = (0, 0);
-                }
-            }
+            facts.net = match segment.sp {
+                SpEffect::Add(change) => facts.net.saturating_add(change),
+                SpEffect::Recorded => 0,
+            };
             if self.classes[id.0 as usize] != Class::Keep {
                 flags |= Flags::FILTERED;
             }
@@ -240,6 +207,9 @@ impl BlockFacts {
             }
             if self.marked && (self.is_entry(*id) || self.is_exit(*id)) {
                 flags |= Flags::MARKER;
+            }
+            if self.waits[id.0 as usize] {
+                flags |= Flags::WAITS;
             }
             if self.pauses(*id) {
                 flags |= Flags::PAUSE;
@@ -278,69 +248,28 @@ impl BlockFacts {
         self.pieces_of.push(begin..self.pieces.len() as u32);
     }
 
-    /// What the calls and returns of a block amount to, where all of it is kept, and which of its segments are then in
-    /// stubs of the linkage table.
-    fn look_at_calls(&self, table: &SegmentTable, ids: &[SegmentId]) -> Calls {
-        let mut calls = Calls { flags: 0, open: Vec::new(), in_stubs: vec![false; ids.len()] };
-        // The stack pointer less that before the block; whether the thread was sent to what comes now.
-        let (mut sp, mut sent) = (0, true);
+    /// Which of a block's segments are in stubs of the linkage table, where all of it is kept.
+    fn look_at_stubs(&self, table: &SegmentTable, ids: &[SegmentId]) -> Stubs {
+        let mut stubs = Stubs { flags: 0, within: vec![false; ids.len()] };
+        // Whether the thread was sent to what comes now.
+        let mut sent = true;
         for (i, id) in ids.iter().enumerate() {
-            let (segment, is_last) = (&table[*id], i + 1 == ids.len());
-            let kind = segment.last().kind;
             if table.in_stub(*id) != *id {
                 let is_named = self.named_stubs[id.0 as usize];
                 if i == 0 && !is_named {
-                    calls.flags |= Flags::STUB_FIRST;
+                    stubs.flags |= Flags::STUB_FIRST;
                 }
                 sent |= is_named;
-                calls.in_stubs[i] = sent;
-                if is_last || table.binds(*id) {
-                    calls.flags |= Flags::STUB;
+                stubs.within[i] = sent;
+                if i + 1 == ids.len() || table.binds(*id) {
+                    stubs.flags |= Flags::STUB;
                 }
             } else {
                 sent = false;
             }
-            let SpEffect::Add(change) = segment.sp else {
-                // Where frames lie is no longer known.
-                calls.flags |= Flags::INNER;
-                calls.open.clear();
-                continue;
-            };
-            sp += i64::from(change);
-            let closed = calls.open.len() - calls.open.partition_point(|frame| *frame >= sp);
-            calls.open.truncate(calls.open.len() - closed);
-            match (kind == Kind::Return, closed) {
-                (false, 0) | (true, 1) => {}
-                (true, 0) if is_last && calls.open.is_empty() => calls.flags |= Flags::RETURN,
-                _ => calls.flags |= Flags::INNER,
-            }
-            if kind.is_call() {
-                if is_last {
-                    calls.flags |= Flags::CALL;
-                } else {
-                    calls.open.push(sp);
-                    sent = true;
-                }
-            }
+            sent |= table[*id].last().kind.is_call();
         }
-        if !calls.open.is_empty() {
-            calls.flags |= Flags::OPENS;
-        }
-        calls
-    }
-
-    /// Marks the blocks with segments of turns that wait.
-    pub fn mark(&mut self, trace: &Trace, table: &SegmentTable, waiting: &Waiting) {
-        if waiting.longest() == 0 {
-            return;
-        }
-        for (id, _) in trace.blocks().iter() {
-            if table.of_block(id).iter().any(|segment| waiting.is_member(*segment)) {
-                self.facts[id.index()].flags.0 |= Flags::WAITS;
-                let pieces = self.place_of_pieces(id);
-                self.pieces[pieces].iter_mut().for_each(|piece| piece.facts.flags.0 |= Flags::WAITS);
-            }
-        }
+        stubs
     }
 
     /// The facts of a block.
@@ -364,12 +293,6 @@ impl BlockFacts {
     #[inline]
     pub fn codes(&self, facts: Facts) -> &[Code] {
         &self.codes[facts.first as usize..][..facts.segments as usize]
-    }
-
-    /// The frames that a block leaves open, the stack pointer less that before the block, outermost first.
-    #[inline]
-    pub fn opened(&self, facts: Facts) -> &[i64] {
-        &self.opened[facts.opens as usize..][..facts.open_count as usize]
     }
 
     /// What happens in a block to the stack pointer and to frames, up to its last segment.

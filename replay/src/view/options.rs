@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use trace_format::Pc;
 
-use crate::{Error, Result};
+use crate::{Error, Locks, Result};
 
 /// Which part of each thread is replayed.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -29,20 +29,6 @@ pub enum CodeFilter {
     All,
     /// Of that, only what lies in the main executable.
     Main,
-}
-
-/// How locks count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Locks {
-    /// Critical sections leave the streams.
-    Drop,
-    /// One lane of a warp at a time holds a lock; the others wait.
-    #[default]
-    Serialize,
-    /// The same streams, in which lanes that reach a lock together take turns: for [`crate::Contended::TakeTurns`].
-    Simt,
-    /// Locks have no effect.
-    Ignore,
 }
 
 /// Which loops count as spin-waiting, besides those with a `pause` or a yield.
@@ -161,45 +147,6 @@ impl FromStr for CodeFilter {
     }
 }
 
-impl Locks {
-    /// Every choice, in the order of the help text.
-    pub const ALL: [Locks; 4] = [Locks::Serialize, Locks::Simt, Locks::Drop, Locks::Ignore];
-
-    /// Whether lanes take locks and give them back.
-    #[must_use]
-    pub fn are_taken(self) -> bool {
-        matches!(self, Locks::Serialize | Locks::Simt)
-    }
-
-    /// Its name on the command line.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Locks::Drop => "drop",
-            Locks::Serialize => "serialize",
-            Locks::Simt => "simt",
-            Locks::Ignore => "ignore",
-        }
-    }
-}
-
-impl fmt::Display for Locks {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Locks {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Locks> {
-        let found = Locks::ALL.into_iter().find(|l| l.name() == text);
-        found.ok_or_else(|| {
-            Error::Request(format!("`{text}` is not a rule for locks: give `serialize`, `simt`, `drop` or `ignore`"))
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -209,9 +156,6 @@ mod tests {
         for code in CodeFilter::ALL {
             assert_eq!(code.to_string().parse::<CodeFilter>().unwrap(), code);
         }
-        for locks in Locks::ALL {
-            assert_eq!(locks.to_string().parse::<Locks>().unwrap(), locks);
-        }
         for region in [Region::Auto, Region::All, Region::Markers, Region::Symbol("slave".into())] {
             assert_eq!(region.to_string().parse::<Region>().unwrap(), region);
         }
@@ -220,7 +164,6 @@ mod tests {
     #[test]
     fn an_unknown_choice_is_told_the_known_ones() {
         assert!("both".parse::<CodeFilter>().unwrap_err().to_string().contains("`all` or `main`"));
-        assert!("keep".parse::<Locks>().unwrap_err().to_string().contains("`serialize`"));
         assert!("".parse::<Region>().is_err());
     }
 

@@ -1,20 +1,27 @@
 //! What all lanes of a view share: the static program, and what the first look at the trace decided.
 
 use heuristics::SegmentTable;
+use rustc_hash::FxHashMap;
+use trace_format::Trace;
 
-use super::Locks;
 use super::blocks::BlockFacts;
+use super::code_filter::Classifier;
 use super::first_look::episodes::Episodes;
-use super::first_look::region::RegionRule;
+use super::first_look::region::Choice;
+use super::first_look::segments::Segments;
+use super::first_look::survey::ThreadSurvey;
 use super::first_look::task_order::TaskOrder;
 use super::locks::LockTable;
-use super::waiting::{Waiting, Writes};
+use super::{Lanes, ViewOptions};
+use crate::Locks;
+use crate::waiting::{Waiting, Writes};
 
 /// How the streams of threads become streams of lanes.
 pub(super) struct Plan {
     pub table: SegmentTable,
     pub blocks: BlockFacts,
-    pub region: RegionRule,
+    /// Which part of each thread is replayed, and what to say about it.
+    pub choice: Choice,
     pub lock_rule: Locks,
     pub locks: LockTable,
     pub episodes: Episodes,
@@ -30,4 +37,45 @@ pub(super) struct Plan {
     pub tells_extents: bool,
     /// The trace has memory addresses, so that streams tell where stacks lie.
     pub has_memory: bool,
+}
+
+impl Plan {
+    /// What follows from the options, and from what was found and chosen.
+    pub fn new(
+        trace: &Trace,
+        options: &ViewOptions,
+        threads: &[ThreadSurvey],
+        (choice, segments): (Choice, Segments),
+    ) -> Plan {
+        let is_text = trace.meta().engine == "text";
+        let classifier = (!is_text).then(|| Classifier::new(trace, options.code));
+        let waiting = segments.waiting(&options.spin);
+        let table = segments.table;
+        Plan {
+            blocks: BlockFacts::new(trace, &table, classifier.as_ref(), (&choice.rule, &waiting)),
+            choice,
+            lock_rule: if is_text { Locks::Ignore } else { options.locks },
+            locks: lock_table(threads),
+            episodes: Episodes::new(threads),
+            tasks: match options.lanes {
+                Lanes::Tasks | Lanes::Iterations(_) => TaskOrder::new(threads),
+                Lanes::Threads | Lanes::Calls => TaskOrder::default(),
+            },
+            waiting,
+            writes: Writes::new(table.len()),
+            table,
+            is_text,
+            tells_extents: options.lanes != Lanes::Threads,
+            has_memory: trace.meta().memory,
+        }
+    }
+}
+
+fn lock_table(threads: &[ThreadSurvey]) -> LockTable {
+    let mut found = FxHashMap::default();
+    for (object, kind) in threads.iter().flat_map(|t| &t.locks) {
+        let known = found.entry(*object).or_insert(*kind);
+        *known = (*known).min(*kind);
+    }
+    LockTable::new(found)
 }

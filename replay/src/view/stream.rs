@@ -7,9 +7,9 @@ use heuristics::SegmentId;
 use trace_format::{BlockId, Event, Item, Seq, ThreadId, ThreadStream, Trace};
 
 use super::first_look::generations::{Part, WHOLE_THREAD};
-use super::lane_state::{Counts, LaneState};
 use super::plan::Plan;
 use super::text::TextState;
+use super::thread_state::{Counts, ThreadState};
 use crate::lanes::kept::{Keeper, Kept};
 use crate::{Batch, LaneStream, Result, Rows};
 
@@ -96,7 +96,7 @@ pub(super) fn read<'a>(trace: &Trace, plan: &'a Plan, thread: ThreadId, own: Ran
     if plan.is_text {
         Box::new(ThreadReader::new(trace, plan, thread, TextState::new(plan)))
     } else {
-        Box::new(ThreadReader::new(trace, plan, thread, LaneState::new(plan, thread.index(), own)))
+        Box::new(ThreadReader::new(trace, plan, thread, ThreadState::new(plan, thread.index(), own)))
     }
 }
 
@@ -105,7 +105,7 @@ pub(super) fn count(trace: &Trace, plan: &Plan, thread: ThreadId, keeper: &Keepe
     if plan.is_text {
         ThreadReader::new(trace, plan, thread, TextState::new(plan)).count(keeper)
     } else {
-        ThreadReader::new(trace, plan, thread, LaneState::new(plan, thread.index(), WHOLE_THREAD)).count(keeper)
+        ThreadReader::new(trace, plan, thread, ThreadState::new(plan, thread.index(), WHOLE_THREAD)).count(keeper)
     }
 }
 

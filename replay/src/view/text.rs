@@ -6,9 +6,9 @@ use trace_format::{BlockId, Event, Seq, SpEffect};
 
 use super::blocks::BlockFacts;
 use super::first_look::generations::Part;
-use super::lane_state::{Counts, push_control};
 use super::plan::Plan;
 use super::stream::{Followed, Follower};
+use super::thread_state::{Counts, push_control};
 use crate::{Batch, Code, Control};
 
 /// Where the thread stands.

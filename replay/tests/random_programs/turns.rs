@@ -5,7 +5,7 @@ use heuristics::{REGISTRY, Spec};
 use proptest::prelude::*;
 use replay::in_memory::{Does, InMemory};
 use replay::metrics::{Causes, Checker, ScheduleHashes};
-use replay::{Contended, Control, LockId, ReplayOptions, replay};
+use replay::{Control, LockId, Locks, ReplayOptions, replay};
 use trace_format::Pc;
 
 use crate::programs::{does, sections, statements};
@@ -103,7 +103,7 @@ impl Reference<'_> {
 }
 
 fn options() -> ReplayOptions {
-    ReplayOptions { measures: vec![Checker::measure()], contended: Contended::TakeTurns, ..ReplayOptions::default() }
+    ReplayOptions { measures: vec![Checker::measure()], ..ReplayOptions::default() }
 }
 
 proptest! {
@@ -111,7 +111,7 @@ proptest! {
 
     #[test]
     fn no_model_deadlocks_and_nothing_is_lost(program in sections(4), lanes in 1u64..9, size in 1usize..9, warps in 1usize..4) {
-        let source = InMemory::new(&does(&program, lanes));
+        let source = InMemory::new(&does(&program, lanes)).under(Locks::Simt);
         let mut specs: Vec<Spec> = REGISTRY.iter().map(|e| Spec::parse(e.name).unwrap()).collect();
         specs.extend(Spec::parse_list("barrier:yield=no,multi-path:merge=yes,dws:order=turns,dwf:policy=time").unwrap());
         let options = ReplayOptions { measures: vec![Causes::measure(), Checker::measure()], warp_size: Some(size), warps_per_block: Some(warps), ..options() };
@@ -126,7 +126,7 @@ proptest! {
 
     #[test]
     fn barriers_and_locks_go_together(program in statements(3), lanes in 1u64..9) {
-        let source = InMemory::new(&does(&program, lanes));
+        let source = InMemory::new(&does(&program, lanes)).under(Locks::Simt);
         let specs: Vec<Spec> = REGISTRY.iter().map(|e| Spec::parse(e.name).unwrap()).collect();
         for outcome in replay(&source, &specs, &options(), None, &|_, _| {}).unwrap() {
             prop_assert!(outcome.is_complete(), "{}", outcome.status());
@@ -138,7 +138,7 @@ proptest! {
     fn the_smallest_pc_makes_the_fetches_of_the_reference(program in sections(4), lanes in 1u64..9) {
         let does = does(&program, lanes);
         let minpc = [Spec::parse("minpc").unwrap()];
-        let outcomes = replay(&InMemory::new(&does), &minpc, &options(), None, &|_, _| {}).unwrap();
+        let outcomes = replay(&InMemory::new(&does).under(Locks::Simt), &minpc, &options(), None, &|_, _| {}).unwrap();
         prop_assert_eq!(&outcomes[0].counts.active, &Reference::run(&does));
     }
 
@@ -147,8 +147,8 @@ proptest! {
         let does = does(&program, lanes);
         let specs: Vec<Spec> = REGISTRY.iter().map(|e| Spec::parse(e.name).unwrap()).collect();
         let hashed = ReplayOptions { measures: vec![ScheduleHashes::measure(), Checker::measure()], ..options() };
-        let by_runs = replay(&InMemory::new(&does), &specs, &options(), None, &|_, _| {}).unwrap();
-        let by_steps = replay(&InMemory::in_batches(&does, codes), &specs, &hashed, None, &|_, _| {}).unwrap();
+        let by_runs = replay(&InMemory::new(&does).under(Locks::Simt), &specs, &options(), None, &|_, _| {}).unwrap();
+        let by_steps = replay(&InMemory::in_batches(&does, codes).under(Locks::Simt), &specs, &hashed, None, &|_, _| {}).unwrap();
         for (a, b) in by_runs.iter().zip(&by_steps) {
             prop_assert_eq!(&a.counts, &b.counts, "{}", a.heuristic);
             prop_assert_eq!(&a.tally, &b.tally, "{}", a.heuristic);

@@ -3,22 +3,21 @@
 use heuristics::{REGISTRY, Spec};
 use replay::in_memory::{Does, InMemory};
 use replay::metrics::{Causes, Checker, Contention};
-use replay::{Contended, Outcome, ReplayOptions, replay};
+use replay::{Locks, Outcome, ReplayOptions, replay};
 
 use crate::written::lane;
 
-fn outcomes(lanes: &[&str], heuristics: &str, contended: Contended) -> Vec<Outcome> {
+fn outcomes(lanes: &[&str], heuristics: &str, locks: Locks) -> Vec<Outcome> {
     let lanes: Vec<Vec<Does>> = lanes.iter().map(|l| lane(l)).collect();
     let options = ReplayOptions {
         measures: vec![Checker::measure(), Causes::measure(), Contention::measure()],
-        contended,
         ..ReplayOptions::default()
     };
     let specs = match heuristics {
         "all" => REGISTRY.iter().map(|e| Spec::parse(e.name).unwrap()).collect(),
         list => Spec::parse_list(list).unwrap(),
     };
-    replay(&InMemory::new(&lanes), &specs, &options, None, &|_, _| {}).unwrap()
+    replay(&InMemory::new(&lanes).under(locks), &specs, &options, None, &|_, _| {}).unwrap()
 }
 
 /// Models that share fetches wherever lanes stand at one pc, and none of which can know better.
@@ -26,7 +25,7 @@ const SHARING: &str = "minpc,minsp-pc,maxfun-minpc,ipdom,tf-stack,tf-branch,dual
 
 /// Asserts the fetches of lanes that take turns, the same under each of these models.
 fn check(lanes: &[&str], heuristics: &str, fetches: u64) {
-    for outcome in outcomes(lanes, heuristics, Contended::TakeTurns) {
+    for outcome in outcomes(lanes, heuristics, Locks::Simt) {
         assert_eq!(outcome.status(), "ok", "{}", outcome.heuristic);
         assert_eq!((outcome.counts.fetches(), outcome.counts.forced), (fetches, 0), "{}", outcome.heuristic);
         assert_eq!(outcome.counts.thread_instructions(), outcome.upper_bound);
@@ -90,7 +89,7 @@ fn no_model_deadlocks_where_lanes_take_turns() {
         &["1 +5 2 +6 3 -6 4 -5 9", "1 +4 2 +7 3 +5 8 -5 -7 4 -4 9"],
     ];
     for lanes in programs {
-        for outcome in outcomes(lanes, "all", Contended::TakeTurns) {
+        for outcome in outcomes(lanes, "all", Locks::Simt) {
             assert_eq!((outcome.status().as_str(), outcome.counts.forced), ("ok", 0), "{}", outcome.heuristic);
             assert_eq!(outcome.counts.thread_instructions(), outcome.upper_bound, "{}", outcome.heuristic);
         }
@@ -107,7 +106,7 @@ fn lanes_behind_a_section_go_on_where_one_of_them_has_what_another_wants() {
 #[test]
 fn two_lanes_that_take_two_locks_crosswise_are_forced_on() {
     // They reach the outer lock together, so that both have it when they reach the inner one.
-    let outcome = outcomes(&["1 +1 2 +2 3 -2 -1 9", "1 +2 2 +1 3 -1 -2 9"], "minpc", Contended::TakeTurns).remove(0);
+    let outcome = outcomes(&["1 +1 2 +2 3 -2 -1 9", "1 +2 2 +1 3 -1 -2 9"], "minpc", Locks::Simt).remove(0);
     assert!(outcome.is_complete() && outcome.counts.forced > 0);
     assert_eq!(outcome.counts.thread_instructions(), outcome.upper_bound);
 }
@@ -116,8 +115,8 @@ fn two_lanes_that_take_two_locks_crosswise_are_forced_on() {
 fn a_model_that_deadlocks_gets_the_numbers_of_turns_and_says_so() {
     let lanes = ["1 + 2b 3b - 4"; 3];
     let models = "ipdom,minpc,barrier,barrier:yield=no";
-    let both = outcomes(&lanes, models, Contended::WaitOrTakeTurns);
-    let (waiting, turns) = (outcomes(&lanes, models, Contended::Wait), outcomes(&lanes, models, Contended::TakeTurns));
+    let both = outcomes(&lanes, models, Locks::Serialize);
+    let (waiting, turns) = (outcomes(&lanes, models, Locks::Wait), outcomes(&lanes, models, Locks::Simt));
     assert!(!waiting[0].is_complete() && both[0].is_complete());
     assert_eq!((&both[0].counts, &both[0].deadlock), (&turns[0].counts, &waiting[0].deadlock().cloned()));
     let deadlock = both[0].deadlock.as_ref().unwrap();
@@ -133,7 +132,7 @@ fn a_model_that_deadlocks_gets_the_numbers_of_turns_and_says_so() {
 
 #[test]
 fn contention_counts_lanes_that_wait_for_their_turn() {
-    let outcome = outcomes(&["1 + 2b 3b - 4"; 3], "ipdom", Contended::TakeTurns).remove(0);
+    let outcome = outcomes(&["1 + 2b 3b - 4"; 3], "ipdom", Locks::Simt).remove(0);
     let used = outcome.found::<Contention>().unwrap().clone().locks.into_values().next().unwrap();
     // Two wait for lane 0's two fetches, one for lane 1's; whoever is behind the section waits for no lock.
     assert_eq!((used.acquisitions, used.waits, used.waiting_slots, used.fetches_held), (3, 2, 6, 6));

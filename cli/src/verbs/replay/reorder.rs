@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use attribution::Source;
 use replay::Prepared;
-use replay::view::{Locks, View};
+use replay::view::View;
 
 use super::options::Asked;
 use super::rows::{Found, Request};
@@ -14,10 +14,10 @@ pub(super) fn run(asked: &Asked, source: &mut Source) -> anyhow::Result<ExitCode
 }
 
 /// No verdict is given: it tries other lanes and groupings, which would not be regrouped.
-fn regrouped(request: &Request, view: &View, rule: Locks, source: &mut Source) -> anyhow::Result<Found> {
+fn regrouped(request: &Request, view: &View, source: &mut Source) -> anyhow::Result<Found> {
     let Asked { typed, trace, ref subject, .. } = *request.asked;
     let reorder = typed.reorder.meant().expect("this mode follows from it");
-    let options = request.options(view, rule);
+    let options = request.options(view);
     let predicted = request.predicted(view, source)?;
     let whole = Prepared::new(view, true)?;
     let lanes = reorder.lanes(&whole, trace, source)?;

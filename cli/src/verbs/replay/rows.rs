@@ -4,8 +4,9 @@ use std::process::ExitCode;
 
 use attribution::{Source, json, locks, lost};
 use heuristics::{Prediction, Spec};
+use replay::Locks;
 use replay::metrics::{Causes, Contention};
-use replay::view::{Locks, Share, View};
+use replay::view::{Share, View};
 use replay::{Error, Outcome, Prepared, ReplayOptions, ScheduleFile, Setting};
 use verdict::grouping::{Beside, beside_usual};
 use verdict::reorder::Compared;
@@ -73,20 +74,20 @@ struct Replayed {
 /// Models that obey predictions, and the predictions.
 type Predicted = Option<(Vec<Spec>, Vec<Prediction>)>;
 
-fn judged(request: &Request, view: &View, rule: Locks, source: &mut Source) -> anyhow::Result<Found> {
+fn judged(request: &Request, view: &View, source: &mut Source) -> anyhow::Result<Found> {
     let Asked { typed, trace, ref subject, .. } = *request.asked;
     let judges = subject.is_machine() && request.printed.is_some();
-    let asked = request.options(view, rule);
+    let asked = request.options(view);
     let mut options = asked.clone();
     if judges {
-        options.measures = measures(&asked.measures, view, rule);
+        options.measures = measures(&asked.measures, view);
     }
     let predicted = request.predicted(view, source)?;
     let mut prepared = Prepared::new(view, request.asked.needs_control_flow(&options))?;
     let mut found = Found::of(request.outcomes(&mut prepared, predicted, &options, source)?);
     found.range = subject.range(&prepared, view, source, found.outcomes.first(), &options)?;
     if let (Some(range), Some(first), true) = (&found.range, found.outcomes.first(), judges) {
-        let question = &typed.selection.question_with(trace, rule, subject.clone())?;
+        let question = &typed.selection.question_with(trace, view.locks(), subject.clone())?;
         let judge = Judge { trace, view, question, model: &subject.models[0], options: &options };
         found.verdict = Some(judge.judge(&prepared, first, range.figure(), source)?);
     }
@@ -120,8 +121,8 @@ impl<'a> Request<'a> {
     }
 
     /// How lanes are replayed, with the measures that were asked for.
-    pub(super) fn options(&self, view: &View, rule: Locks) -> ReplayOptions {
-        let mut options = self.asked.typed.selection.options_with(rule);
+    pub(super) fn options(&self, view: &View) -> ReplayOptions {
+        let mut options = self.asked.typed.selection.options();
         options.measures.clone_from(&self.asked.measures);
         options.measures.extend(self.wanted.lost.map(|_| Causes::measure()));
         options.measures.extend(self.wanted.locks.then(Contention::measure));
@@ -180,7 +181,7 @@ impl<'a> Request<'a> {
     pub(super) fn run(
         &self,
         source: &mut Source,
-        replay: fn(&Request, &View, Locks, &mut Source) -> anyhow::Result<Found>,
+        replay: fn(&Request, &View, &mut Source) -> anyhow::Result<Found>,
     ) -> anyhow::Result<ExitCode> {
         let Asked { typed, trace, .. } = *self.asked;
         let mut lanes_out = typed.lanes_out.as_deref().map(LanesOut::create).transpose()?;
@@ -192,7 +193,7 @@ impl<'a> Request<'a> {
                 say!("{taken}");
                 spin::advice(trace, view.summary()).into_iter().for_each(|advice| say!("{advice}"));
             }
-            let mut found = replay(self, &view, *rule, source)?;
+            let mut found = replay(self, &view, source)?;
             let mut setting = typed.selection.setting(&typed.trace, trace, &view);
             if let Some(compared) = &found.reorder {
                 setting.group = compared.reorder.group();

@@ -101,33 +101,64 @@ fn found(program: &Program, folder: &Path) -> Found {
     }
 }
 
-/// `scripts/check-lanes` runs it: COUNT programs from number FIRST on. Sources of those that are wrong stay in target/.
+/// A line for each program that is not right.
+fn said(number: u64, program: &Program, found: &Found) -> String {
+    format!("{number}: {} {} threads {}: {found:?}", program.compiler, program.flags.join(" "), program.threads)
+}
+
+/// What became of a program with this number. The source of one that is wrong stays in target/drawn-loops.
+fn tried(number: u64) -> (Found, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let program = program(number);
+    let found = found(&program, folder.path());
+    let said = said(number, &program, &found);
+    if let Found::Wrong(_) = &found {
+        let kept = crate::support::root().join("target/drawn-loops");
+        std::fs::create_dir_all(&kept).unwrap();
+        std::fs::write(kept.join(format!("{number}.c")), format!("// {said}\n{}", program.source)).unwrap();
+    }
+    (found, said)
+}
+
+/// Whether clang's OpenMP is there: half of the programs need it.
+fn has_clang() -> bool {
+    let arguments = ["-fopenmp=libomp", "-xc", "/dev/null", "-shared", "-o", "/dev/null"];
+    Command::new("clang-19").args(arguments).output().is_ok_and(|output| output.status.success())
+}
+
+/// Of the first forty these are not right yet: a region that `if` runs on one thread (1), an inner loop of a constant
+/// number of turns that is unrolled whole (3), a chunk of one iteration whose loop never goes back (14).
+const NOT_YET: [u64; 3] = [1, 3, 14];
+
 #[test]
-#[ignore = "for scripts/check-lanes"]
+fn lanes_of_drawn_programs_are_their_iterations() {
+    if !has_clang() {
+        return;
+    }
+    for number in (0..40).filter(|number| !NOT_YET.contains(number)) {
+        let (found, said) = tried(number);
+        assert_eq!(found, Found::Right, "{said}");
+    }
+}
+
+/// COUNT programs (1000 unless told) from number FIRST (0) on.
+#[test]
+#[ignore = "it takes minutes: cargo test -p cli --test commands -- --ignored --nocapture many_drawn"]
 fn lanes_of_many_drawn_programs() {
     let number = |name: &str, default: u64| std::env::var(name).map_or(default, |text| text.parse().unwrap());
-    let (count, first) = (number("COUNT", 100), number("FIRST", 0));
-    let (mut right, mut said, mut wrong) = (0, 0, 0);
-    for index in first..first + count {
-        let folder = tempfile::tempdir().unwrap();
-        let drawn = program(index);
-        let head = format!("{index}: {} {} threads {}", drawn.compiler, drawn.flags.join(" "), drawn.threads);
-        match found(&drawn, folder.path()) {
+    let (count, first) = (number("COUNT", 1000), number("FIRST", 0));
+    let (mut right, mut wrong) = (0, 0);
+    for number in first..first + count {
+        let (found, said) = tried(number);
+        match found {
             Found::Right => right += 1,
-            Found::Said(why) => {
-                said += 1;
-                println!("{head}: said: {why}");
-            }
-            Found::Wrong(what) => {
+            Found::Said(_) => println!("{said}"),
+            Found::Wrong(_) => {
                 wrong += 1;
-                println!("{head}: WRONG: {what}");
-                let kept = crate::support::root().join("target/drawn-loops");
-                std::fs::create_dir_all(&kept).unwrap();
-                std::fs::write(kept.join(format!("{index}.c")), format!("// {head}\n{}", drawn.source)).unwrap();
+                println!("{said}");
             }
         }
     }
-    println!("{right} right, {said} not known, {wrong} wrong, of {count}");
-    assert_eq!(wrong, 0);
-    assert!(right * 100 >= count * 97, "{right} of {count}");
+    println!("{right} right, {} not known, {wrong} wrong, of {count}", count - right - wrong);
+    assert!(wrong == 0 && right * 100 >= count * 97);
 }

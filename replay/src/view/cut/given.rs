@@ -200,7 +200,7 @@ impl State {
             let further = self.registers[Register::SP.index()]
                 .slot
                 .into_iter()
-                .flat_map(|(frame, sp)| (0..FURTHER_ARGUMENTS).filter_map(move |index| Some((frame, sp + 8 * index))));
+                .flat_map(|(frame, sp)| (0..FURTHER_ARGUMENTS).map(move |index| (frame, sp + 8 * index)));
             let steps: Vec<(u32, i64)> = further.filter_map(|slot| self.slots.get(&slot)?.slot).collect();
             let given = |from| move |slot| (slot, Value { from, slot: None });
             self.slots.extend(bounds.into_iter().map(given(NUMBER)));

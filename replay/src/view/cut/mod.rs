@@ -287,7 +287,7 @@ fn cut<'a>(
 ) -> Result<(Cut, Vec<LaneOrigin>, Counts, Order)> {
     let briefs = Brief::all(view.segments());
     let most_accesses = if order == Order::Unknown { ACCESSES } else { 0 };
-    let keeper = Keeper::beside(view.kept.iter().flatten());
+    let keeper = Keeper::beside((0..view.lanes.len()).filter_map(|lane| view.kept(lane)));
     let rows = AllRows::new(&view.plan.blocks.rows);
     let of_thread = |lane: usize| {
         let origin = view.lanes[lane];

@@ -283,8 +283,12 @@ mod tests {
             in_tests: loop_of.iter().copied().filter(|_| *in_test).collect(),
             in_dispatch: if dealt && (*loop_of == Some(0) || *around) { vec![0] } else { Vec::new() },
         };
-        let mut plan =
-            LoopPlan { of: of.iter().map(member).collect(), loops: works.to_vec(), outermost: vec![true, false] };
+        let mut plan = LoopPlan {
+            of: of.iter().map(member).collect(),
+            loops: works.to_vec(),
+            outermost: vec![true, false],
+            turns_are_chunks: vec![false; 2],
+        };
         for number in 0..2 {
             if let Some(header) = plan.of.iter_mut().find(|place| place.in_loops == [number]) {
                 (header.heads, header.in_tests) = (Some(number), vec![number]);

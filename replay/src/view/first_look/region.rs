@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::{Marker, Pc, Symbol, SyncFunction, Trace, names};
 
-use crate::view::Region;
 use crate::view::code_filter::{Class, Classifier};
 use crate::view::first_look::callable::is_given_work;
 use crate::view::first_look::leagues::is_of_construct;
-use crate::view::first_look::survey::ThreadSurvey;
+use crate::view::first_look::survey::{ThreadSurvey, bodies, taskloops};
 use crate::view::summary::Share;
+use crate::view::{Lanes, Region, ViewOptions, WhichLoops};
 use crate::{Error, Result};
 
 /// Where the region begins. It ends where what began it ends.
@@ -68,13 +68,28 @@ pub(in crate::view) struct Choice {
 const WAYS_OUT: &str =
     "name the function that the lanes run with `--region SYMBOL`, or take whole threads with `--region all`";
 
+impl Choice {
+    /// The region. Where each turn of a loop is a lane, a program without threads is all region.
+    pub fn of(options: &ViewOptions, trace: &Trace, threads: &[ThreadSurvey]) -> Result<Choice> {
+        let is_text = trace.meta().engine == "text";
+        if (&options.lanes, &options.region) == (&Lanes::Tasks, &Region::Auto) {
+            return tasks_of_openmp(trace, threads, &bodies(threads));
+        }
+        let mut chosen = choose(&options.region, trace, threads, is_text);
+        if let (Lanes::Iterations(_), Region::Auto, Ok(choice)) = (&options.lanes, &options.region, &mut chosen) {
+            choice.rule.add_taskloops(&taskloops(threads));
+        }
+        match (&options.lanes, &options.region) {
+            (Lanes::Iterations(WhichLoops::At(_)), Region::Auto) if chosen.is_err() => {
+                choose(&Region::All, trace, threads, is_text)
+            }
+            _ => chosen,
+        }
+    }
+}
+
 /// Chooses what was asked for.
-pub(in crate::view) fn choose(
-    region: &Region,
-    trace: &Trace,
-    threads: &[ThreadSurvey],
-    verbatim: bool,
-) -> Result<Choice> {
+fn choose(region: &Region, trace: &Trace, threads: &[ThreadSurvey], verbatim: bool) -> Result<Choice> {
     match region {
         Region::Symbol(_) if verbatim => Err(Error::Request(
             "a trace read from text has no function names: use `--region auto` or `--region all`".into(),
@@ -154,7 +169,7 @@ fn function(name: &str, trace: &Trace) -> Result<Choice> {
 
 /// The bodies of OpenMP tasks. A trace that does not say which these are (version 3, a runtime that is not known) has
 /// functions that compilers make for OpenMP, by their names, and that no team was started for.
-pub(in crate::view) fn tasks_of_openmp(trace: &Trace, threads: &[ThreadSurvey], bodies: &[Pc]) -> Result<Choice> {
+fn tasks_of_openmp(trace: &Trace, threads: &[ThreadSurvey], bodies: &[Pc]) -> Result<Choice> {
     let mut kinds: Vec<u64> = threads.iter().flat_map(|thread| &thread.task_runs).map(|run| run.object).collect();
     kinds.sort_unstable();
     kinds.dedup();

@@ -13,7 +13,7 @@ use crate::view::first_look::task_order::{Creation, TaskRun};
 use crate::view::first_look::tasks::{Task, TaskFunctions};
 use crate::view::locks::{self, Action, LockKind};
 use crate::view::sync_stack::SyncStack;
-use crate::view::waiting::{Code, Follower, Turns};
+use crate::waiting::{Code, Follower, Turns};
 
 /// An execution of a thread's start routine or of a parallel region's body.
 #[derive(Clone, Copy, Debug)]
@@ -109,6 +109,26 @@ pub(in crate::view) struct ThreadSurvey {
     pub waits_for_others: bool,
     /// Whether it took a mutex in what it was started for.
     pub takes_locks: bool,
+}
+
+/// Where the bodies of parallel regions begin, and those of teams that run their part alone.
+pub(in crate::view) fn bodies(threads: &[ThreadSurvey]) -> Vec<Pc> {
+    let bodies = threads.iter().flat_map(|thread| &thread.bodies);
+    let parallel = bodies.filter(|body| body.function == SyncFunction::ParallelBody);
+    let alone = super::region::alone(threads).into_iter().map(Pc);
+    let mut all: Vec<Pc> = parallel.map(|body| Pc(body.object)).chain(alone).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// Where the bodies of taskloops begin whose pieces are known.
+pub(in crate::view) fn taskloops(threads: &[ThreadSurvey]) -> Vec<Pc> {
+    let runs = threads.iter().flat_map(|thread| &thread.task_runs).filter(|run| run.piece.is_some());
+    let mut all: Vec<Pc> = runs.map(|run| Pc(run.object)).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
 }
 
 /// Whether the function is a barrier at which threads meet.

@@ -13,10 +13,10 @@ use machine::{Instruction, Operation, Register};
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::{BlockId, Kind, ModuleRole, Pc, Trace};
 
-use super::judged::{self, Judged};
-use super::reaching::{self, Leading};
+use super::candidate::{self, Candidate};
+use super::cycle::Turn;
+use super::reaching_constants::{self, Leading};
 use super::registers::{self, Registers, Touch};
-use super::rings::Turn;
 
 /// How far apart the code of a function lies at most, as far as its slots go.
 const NEAR: u64 = 4096;
@@ -41,7 +41,7 @@ enum Sign {
 type Touched = (Registers, Vec<Touch>);
 
 /// What is known about code, for all threads.
-pub(in crate::view) struct Code<'a> {
+pub(crate) struct Code<'a> {
     pub(super) trace: &'a Trace,
     pub(super) table: &'a SegmentTable,
     /// Where the loader's code is.
@@ -65,7 +65,7 @@ pub(in crate::view) struct Code<'a> {
     /// By block, once a thread has run it.
     wholes: Vec<OnceLock<Whole>>,
     /// What turns are that some thread has made, and how often one was judged.
-    verdicts: RwLock<FxHashMap<Turn, Option<Judged>>>,
+    verdicts: RwLock<FxHashMap<Turn, Option<Candidate>>>,
     pub(super) judgements: AtomicUsize,
     /// By segment, once it was asked for: the registers and slots that it touches.
     touched: Vec<OnceLock<Touched>>,
@@ -145,7 +145,7 @@ impl<'a> Code<'a> {
 
     /// The constant that a general register holds at an address, whichever way led there.
     pub(super) fn constant_at(&self, pc: Pc, register: usize) -> Option<u64> {
-        reaching::constant_at(pc, register, self, self.leading.get_or_init(|| Leading::of(self)))
+        reaching_constants::constant_at(pc, register, self, self.leading.get_or_init(|| Leading::of(self)))
     }
 
     /// The segments that start at an address.
@@ -160,14 +160,14 @@ impl<'a> Code<'a> {
     }
 
     /// What the code of a turn says about it; judged once for all threads.
-    pub(super) fn judged(&self, segments: &Turn) -> Option<Judged> {
+    pub(super) fn candidate(&self, segments: &Turn) -> Option<Candidate> {
         if let Some(known) = self.verdicts.read().unwrap_or_else(PoisonError::into_inner).get(segments) {
             return known.clone();
         }
-        let judged = judged::judge(segments, self);
+        let candidate = candidate::judge(segments, self);
         self.judgements.fetch_add(1, Ordering::Relaxed);
-        self.verdicts.write().unwrap_or_else(PoisonError::into_inner).insert(segments.clone(), judged.clone());
-        judged
+        self.verdicts.write().unwrap_or_else(PoisonError::into_inner).insert(segments.clone(), candidate.clone());
+        candidate
     }
 
     /// The registers and slots that a segment touches.
@@ -396,7 +396,7 @@ fn keep_cycles(trace: &Trace, table: &SegmentTable, targets: &FxHashMap<SegmentI
 
 /// Which segments write elsewhere than to the stack, worked out when it is asked.
 #[derive(Debug)]
-pub(in crate::view) struct Writes {
+pub(crate) struct Writes {
     /// By segment: 0 not looked at yet, 1 it does not, as far as is known, 2 it does.
     known: Vec<AtomicU8>,
 }

@@ -5,11 +5,11 @@ use heuristics::SegmentId;
 use rustc_hash::FxHashMap;
 use trace_format::{BlockId, SpEffect};
 
+use super::candidate::{Candidate, Going, Met};
 use super::code::{Code, bit};
-use super::judged::{Going, Judged, Met};
+use super::cycle::{MOST_SEGMENTS, Turn, Turns, canonical, leads_to};
+use super::live_out::{EVERYTHING, LiveOut, follow};
 use super::registers::Registers;
-use super::rings::{MOST_SEGMENTS, Turn, Turns, canonical, leads_to};
-use super::watched::{EVERYTHING, Watched, follow};
 
 /// Turns that are told apart in one thread; further ones are taken for work.
 const MOST_TURNS: usize = 1 << 14;
@@ -27,7 +27,7 @@ const MOST_REFUSED: u32 = 256;
 const BLOCKS_AT: u32 = 8;
 
 /// Follows one thread.
-pub(in crate::view) struct Follower<'a> {
+pub(crate) struct Follower<'a> {
     code: &'a Code<'a>,
     /// The segments since one that does something, the latest last; turns that were made are taken out.
     run: Vec<SegmentId>,
@@ -44,7 +44,7 @@ pub(in crate::view) struct Follower<'a> {
     /// By segment: where it stands in the run, and which run that is.
     last: Vec<(u32, u32)>,
     number: u32,
-    judged: Vec<Judged>,
+    candidates: Vec<Candidate>,
     /// By segments, as they were met.
     known: FxHashMap<Turn, Met>,
     /// By segments, in the one form of all ways around a ring: none where it is work.
@@ -54,7 +54,7 @@ pub(in crate::view) struct Follower<'a> {
     /// By block: whether all of its segments were refused so often that they are no longer looked at.
     all_refused: Vec<bool>,
     going: Option<Going>,
-    watched: Vec<Watched>,
+    watched: Vec<LiveOut>,
     watching: Registers,
     /// Whether the thread was in a function that is no part of any turn.
     was_elsewhere: bool,
@@ -74,7 +74,7 @@ impl<'a> Follower<'a> {
             seen_in: vec![0; code.table.len()],
             last: vec![(0, 0); code.table.len()],
             number: 1,
-            judged: Vec::new(),
+            candidates: Vec::new(),
             known: FxHashMap::default(),
             by_segments: FxHashMap::default(),
             refused: vec![0; code.table.len()],
@@ -105,24 +105,24 @@ impl<'a> Follower<'a> {
         self.catch_up();
         let Some(Going { turn, next, times, blocks, .. }) = &mut self.going else { return self.segments(segments) };
         let (turn, before) = (*turn, *next);
-        if Some(&self.judged[turn].segments[before]) == segments.first() {
+        if Some(&self.candidates[turn].segments[before]) == segments.first() {
             // The turn knows where the stack pointer is.
             self.was_elsewhere = false;
         }
         if let Some((behind, turns)) = blocks.get(&(block, before)) {
             *next = *behind;
             *times += *turns;
-            let judged = &mut self.judged[turn];
-            judged.found.instructions += turns * judged.instructions;
+            let candidate = &mut self.candidates[turn];
+            candidate.found.instructions += turns * candidate.instructions;
             return;
         }
-        let instructions = self.judged[turn].found.instructions;
+        let instructions = self.candidates[turn].found.instructions;
         segments = self.go_on(segments);
         if segments.is_empty()
             && let Some(Going { next, blocks, .. }) = &mut self.going
         {
-            let judged = &self.judged[turn];
-            let turns = (judged.found.instructions - instructions) / judged.instructions;
+            let candidate = &self.candidates[turn];
+            let turns = (candidate.found.instructions - instructions) / candidate.instructions;
             blocks.insert((block, before), (*next, turns));
         } else {
             self.segments(segments);
@@ -211,7 +211,7 @@ impl<'a> Follower<'a> {
     pub fn blocks(&mut self) {
         let (turn, blocks) = self.left;
         if blocks > 0 && self.going.is_none() {
-            self.judged[turn].found.left_by_memory = true;
+            self.candidates[turn].found.left_by_memory = true;
         }
     }
 
@@ -219,7 +219,7 @@ impl<'a> Follower<'a> {
     fn come_back(&mut self) {
         self.was_elsewhere = false;
         for watched in &mut self.watched {
-            let slots = self.judged[watched.turn].deeds.as_ref().map_or(&[][..], |deeds| &deeds.slots);
+            let slots = self.candidates[watched.turn].effects.as_ref().map_or(&[][..], |effects| &effects.slots);
             watched.move_to(watched.sp + 8, slots);
         }
         self.end_watching();
@@ -229,8 +229,8 @@ impl<'a> Follower<'a> {
     pub fn lose_stack(&mut self) {
         for watched in self.watched.iter().filter(|watched| watched.registers & watched.in_stack != 0) {
             // It will be watched another time.
-            let judged = &mut self.judged[watched.turn];
-            judged.left = judged.left.saturating_sub(1);
+            let candidate = &mut self.candidates[watched.turn];
+            candidate.left = candidate.left.saturating_sub(1);
         }
         self.watched.retain(|watched| watched.registers & watched.in_stack == 0);
         self.watching = self.watched.iter().fold(0, |all, watched| all | watched.wants());
@@ -266,7 +266,7 @@ impl<'a> Follower<'a> {
     /// The thread makes its turn over and over; returns the first segments that are none of it.
     fn go_on<'s>(&mut self, segments: &'s [SegmentId]) -> &'s [SegmentId] {
         let Some(Going { turn, head, next, times, .. }) = &mut self.going else { return segments };
-        let Judged { segments: turn, instructions, found, .. } = &mut self.judged[*turn];
+        let Candidate { segments: turn, instructions, found, .. } = &mut self.candidates[*turn];
         for (i, segment) in segments.iter().enumerate() {
             if turn[*next] != *segment {
                 return &segments[i..];
@@ -348,7 +348,7 @@ impl<'a> Follower<'a> {
             self.refused[segment.0 as usize] += 1;
             return false;
         };
-        self.judged[turn].found.instructions += self.judged[turn].instructions;
+        self.candidates[turn].found.instructions += self.candidates[turn].instructions;
         let (before, way) = self.run.split_at(at);
         let times = before.rchunks(way.len()).take_while(|earlier| *earlier == way).count() as u64;
         self.going = Some(Going { turn, head, next: head, times, blocks: FxHashMap::default() });
@@ -364,12 +364,12 @@ impl<'a> Follower<'a> {
             // One that is work is met once for each of its segments: it is judged once all the same.
             let known = self.by_segments.get(&segments).copied();
             let turn = known.unwrap_or_else(|| {
-                let judged = self.code.judged(&segments).map(|judged| {
-                    self.judged.push(judged);
-                    self.judged.len() - 1
+                let candidate = self.code.candidate(&segments).map(|candidate| {
+                    self.candidates.push(candidate);
+                    self.candidates.len() - 1
                 });
-                self.by_segments.insert(segments, judged);
-                judged
+                self.by_segments.insert(segments, candidate);
+                candidate
             });
             Some(Met::Turn(turn?, head))
         });
@@ -382,35 +382,35 @@ impl<'a> Follower<'a> {
     fn leave(&mut self, to: Option<SegmentId>) {
         let Some(Going { turn, head, next, times, .. }) = self.going.take() else { return };
         self.left = (turn, BLOCKS_AT);
-        let judged = &mut self.judged[turn];
+        let candidate = &mut self.candidates[turn];
         // What the first turn found may come from before the loop; the second goes on as all others would.
         let repeats = times >= if next == head { 2 } else { 1 };
-        judged.found.repeats |= repeats;
-        let count = judged.segments.len();
-        if let Some(deeds) = &judged.deeds {
+        candidate.found.repeats |= repeats;
+        let count = candidate.segments.len();
+        if let Some(effects) = &candidate.effects {
             let left = (next + count - 1) % count;
             // The stack pointer was followed up to the turn's head.
-            let moved = deeds.behind[left].sp - deeds.behind[(head + count - 1) % count].sp;
+            let moved = effects.behind[left].sp - effects.behind[(head + count - 1) % count].sp;
             self.watched.iter_mut().for_each(|watched| watched.sp += moved);
             if to.is_some() && repeats {
-                judged.found.left_by_memory |= deeds.behind[left].by_memory;
+                candidate.found.left_by_memory |= effects.behind[left].by_memory;
             }
-            judged.left += 1;
-            if deeds.carried != 0 && !judged.found.lives_on && judged.left <= MOST_WATCHED {
-                let watched = deeds.watched(turn, left);
+            candidate.left += 1;
+            if effects.carried != 0 && !candidate.found.lives_on && candidate.left <= MOST_WATCHED {
+                let watched = effects.watched(turn, left);
                 self.watching |= watched.wants();
                 self.watched.push(watched);
             }
         }
         let last: Vec<SegmentId> = if next != head {
-            (0..(next + count - head) % count).map(|i| judged.segments[(head + i) % count]).collect()
+            (0..(next + count - head) % count).map(|i| candidate.segments[(head + i) % count]).collect()
         } else {
             let before = self.run.last().map(|before| self.code.table[*before].ways);
             let to = to.map(|to| self.code.table[to].start());
             if leads_to(before.flatten(), to) {
                 Vec::new()
             } else {
-                judged.segments.iter().cycle().skip(head).take(count).copied().collect()
+                candidate.segments.iter().cycle().skip(head).take(count).copied().collect()
             }
         };
         last.into_iter().for_each(|segment| self.push(segment));
@@ -429,7 +429,7 @@ impl<'a> Follower<'a> {
             return;
         }
         for watched in &mut self.watched {
-            let slots = self.judged[watched.turn].deeds.as_ref().map_or(&[][..], |deeds| &deeds.slots);
+            let slots = self.candidates[watched.turn].effects.as_ref().map_or(&[][..], |effects| &effects.slots);
             let mut lives_on = false;
             for touch in touches.iter() {
                 lives_on |= follow(watched, *touch, slots, is_elsewhere);
@@ -439,7 +439,7 @@ impl<'a> Follower<'a> {
             {
                 watched.move_to(watched.sp + i64::from(by), slots);
             }
-            self.judged[watched.turn].found.lives_on |= lives_on;
+            self.candidates[watched.turn].found.lives_on |= lives_on;
         }
         self.end_watching();
     }
@@ -447,10 +447,10 @@ impl<'a> Follower<'a> {
     /// Forgets what need not be watched any more.
     fn end_watching(&mut self) {
         for watched in &self.watched {
-            self.judged[watched.turn].found.was_followed |= watched.registers == 0;
+            self.candidates[watched.turn].found.was_followed |= watched.registers == 0;
         }
-        let judged = &self.judged;
-        self.watched.retain(|watched| watched.registers != 0 && !judged[watched.turn].found.lives_on);
+        let candidates = &self.candidates;
+        self.watched.retain(|watched| watched.registers != 0 && !candidates[watched.turn].found.lives_on);
         self.watching = self.watched.iter().fold(0, |all, watched| all | watched.wants());
     }
 
@@ -458,8 +458,8 @@ impl<'a> Follower<'a> {
     pub fn finish(mut self) -> Turns {
         self.interrupt();
         for watched in &self.watched {
-            self.judged[watched.turn].found.was_followed = true;
+            self.candidates[watched.turn].found.was_followed = true;
         }
-        self.judged.into_iter().map(|judged| (judged.segments, judged.found)).collect()
+        self.candidates.into_iter().map(|candidate| (candidate.segments, candidate.found)).collect()
     }
 }

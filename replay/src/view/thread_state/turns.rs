@@ -5,6 +5,10 @@
 //! the segments of the last one are run when it turns out otherwise. The last turn goes too, where all of it was run,
 //! and the code before the loop could have led to where it was left: where compilers turn `while` into one test before
 //! the loop and one at its end, a wait of no turn is one test, and so is any other.
+//!
+//! What it buys that blocks of turns made over and over are only counted: without it `replay -H minpc` takes 60 times
+//! as long for eight threads that spin on a variable for their turn (2.4 s, 144 s); nothing for programs that do not
+//! spin.
 
 use heuristics::SegmentId;
 use rustc_hash::FxHashMap;
@@ -12,9 +16,9 @@ use trace_format::{BlockId, Pc, SpEffect};
 
 use super::super::blocks::Facts;
 use super::super::locks::HeldLock;
-use super::super::waiting::leads_to;
-use super::{Counts, LaneState, Told};
+use super::{Counts, Expected, ThreadState};
 use crate::lanes::stream::BatchLengths;
+use crate::waiting::leads_to;
 use crate::{Batch, Code};
 
 /// The stream's state before a segment with which a turn may begin.
@@ -29,7 +33,7 @@ struct Mark {
     from: usize,
     lengths: BatchLengths,
     counts: Counts,
-    told: Told,
+    expected: Expected,
 }
 
 /// A turn that is made over and over.
@@ -95,7 +99,7 @@ impl Turns {
     }
 }
 
-impl LaneState<'_> {
+impl ThreadState<'_> {
     /// Before a segment: takes the turn before out again, or watches for the next.
     pub(super) fn watch_for_turns(&mut self, segment: SegmentId, batch: &mut Batch) {
         if self.stack.in_leaf() {
@@ -167,7 +171,7 @@ impl LaneState<'_> {
             from: way.len(),
             lengths: batch.lengths(),
             counts: self.counts,
-            told: self.told,
+            expected: self.expected,
         };
         self.turns.marks.push(mark);
     }
@@ -203,7 +207,7 @@ impl LaneState<'_> {
         counts.spin += std::mem::take(&mut counts.kept);
         self.counts = mark.counts;
         self.counts.add(&counts);
-        self.told = mark.told;
+        self.expected = mark.expected;
         self.turns.marks[at].counts = self.counts;
         self.spin.forget();
         (segments, counts)

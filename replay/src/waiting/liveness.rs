@@ -8,9 +8,9 @@ use rustc_hash::FxHashMap;
 use trace_format::{Kind, Pc, SpEffect};
 
 use super::code::Code;
+use super::live_out::{LiveOut, follow};
+use super::loop_effects::Effects;
 use super::registers::{FIRST_SLOT, Registers, is_preserved};
-use super::turn::Deeds;
-use super::watched::{Watched, follow};
 
 /// Segments that are searched at most.
 const MOST_SEARCHED: usize = 256;
@@ -19,7 +19,7 @@ const MOST_SEARCHED: usize = 256;
 #[derive(Clone)]
 struct Place {
     at: Pc,
-    watched: Watched,
+    watched: LiveOut,
     /// Where the calls return to that are open, the latest last.
     calls: Vec<Pc>,
 }
@@ -29,8 +29,9 @@ struct Place {
 ///
 /// What is not known counts as not read: code that no thread ran, behind an indirect jump, in functions that it calls,
 /// and behind a return from the function in which the turn is.
-pub(super) fn is_read_from(to: Pc, branch: usize, deeds: &Deeds, code: &Code) -> bool {
-    let mut open = vec![Place { at: to, watched: deeds.watched(0, branch), calls: deeds.behind[branch].calls.clone() }];
+pub(super) fn is_read_from(to: Pc, branch: usize, effects: &Effects, code: &Code) -> bool {
+    let mut open =
+        vec![Place { at: to, watched: effects.watched(0, branch), calls: effects.behind[branch].calls.clone() }];
     let mut seen: FxHashMap<(SegmentId, usize), Registers> = FxHashMap::default();
     while let Some(place) = open.pop() {
         for id in code.starting_at(place.at) {
@@ -45,7 +46,7 @@ pub(super) fn is_read_from(to: Pc, branch: usize, deeds: &Deeds, code: &Code) ->
             let Place { mut watched, mut calls, .. } = place.clone();
             let segment = &code.table[*id];
             let (_, touches) = code.touches(*id);
-            if touches.iter().any(|touch| follow(&mut watched, *touch, &deeds.slots, false)) {
+            if touches.iter().any(|touch| follow(&mut watched, *touch, &effects.slots, false)) {
                 return true;
             }
             let last = segment.last();
@@ -53,7 +54,7 @@ pub(super) fn is_read_from(to: Pc, branch: usize, deeds: &Deeds, code: &Code) ->
             match segment.sp {
                 // The return address is gone from the stack where the thread is back.
                 SpEffect::Add(by) => {
-                    watched.move_to(watched.sp + i64::from(by) + if is_call { 8 } else { 0 }, &deeds.slots);
+                    watched.move_to(watched.sp + i64::from(by) + if is_call { 8 } else { 0 }, &effects.slots);
                 }
                 SpEffect::Recorded => watched.registers &= !watched.in_stack,
             }

@@ -7,8 +7,8 @@
 
 use heuristics::SegmentId;
 
-use super::lane_state::Told;
-use super::locks::HeldLock;
+use super::super::locks::HeldLock;
+use super::Expected;
 use crate::Batch;
 
 /// How many kept basic blocks a spin-wait loop has at most.
@@ -28,8 +28,8 @@ pub(super) struct Mark {
     addresses: usize,
     /// How many instructions were kept before.
     pub kept: u64,
-    /// What the replay has been told there.
-    pub told: Told,
+    /// What the replay expects there.
+    pub expected: Expected,
 }
 
 /// The marks of the last few basic blocks, oldest first.
@@ -75,7 +75,15 @@ impl Spin {
     }
 
     /// Watches for a return to this segment.
-    pub fn mark(&mut self, segment: SegmentId, sp: u64, held: &[HeldLock], kept: u64, told: Told, batch: &Batch) {
+    pub fn mark(
+        &mut self,
+        segment: SegmentId,
+        sp: u64,
+        held: &[HeldLock],
+        kept: u64,
+        expected: Expected,
+        batch: &Batch,
+    ) {
         self.marks.push(Mark {
             segment,
             sp,
@@ -86,7 +94,7 @@ impl Spin {
             sps: batch.sps.len(),
             addresses: batch.addresses.len(),
             kept,
-            told,
+            expected,
         });
     }
 }
@@ -96,7 +104,7 @@ mod tests {
     use super::*;
     use crate::Code;
 
-    const TOLD: Told = Told { sp: 40, level: 2 };
+    const EXPECTED: Expected = Expected { sp: 40, level: 2 };
 
     fn keep(batch: &mut Batch, segment: u32) {
         batch.codes.push(Code::segment(SegmentId(segment)));
@@ -108,13 +116,13 @@ mod tests {
         let (mut spin, mut batch) = (Spin::default(), Batch::default());
         keep(&mut batch, 1);
         assert!(!spin.is_watching());
-        spin.mark(SegmentId(2), 40, &[], 7, TOLD, &batch);
+        spin.mark(SegmentId(2), 40, &[], 7, EXPECTED, &batch);
         let before = batch.clone();
         [2, 3].iter().for_each(|segment| keep(&mut batch, *segment));
         assert!(spin.come_to(SegmentId(2), 32, &[], &mut batch).is_none(), "deeper in the stack");
         assert!(spin.come_to(SegmentId(3), 40, &[], &mut batch).is_none(), "elsewhere");
         let mark = spin.come_to(SegmentId(2), 40, &[], &mut batch).unwrap();
-        assert!(batch == before && (mark.kept, mark.told) == (7, TOLD));
+        assert!(batch == before && (mark.kept, mark.expected) == (7, EXPECTED));
         assert!(!spin.is_watching());
     }
 
@@ -122,12 +130,12 @@ mod tests {
     fn an_inner_pass_is_cut_off_alone_and_an_outer_one_with_it() {
         let (mut spin, mut batch) = (Spin::default(), Batch::default());
         for segment in [1, 2] {
-            spin.mark(SegmentId(segment), 40, &[], 0, TOLD, &batch);
+            spin.mark(SegmentId(segment), 40, &[], 0, EXPECTED, &batch);
             keep(&mut batch, segment);
         }
         assert!(spin.come_to(SegmentId(2), 40, &[], &mut batch).is_some());
         assert!(spin.is_watching() && batch.codes.len() == 1);
-        spin.mark(SegmentId(2), 40, &[], 0, TOLD, &batch);
+        spin.mark(SegmentId(2), 40, &[], 0, EXPECTED, &batch);
         keep(&mut batch, 2);
         assert!(spin.come_to(SegmentId(1), 40, &[], &mut batch).is_some());
         assert!(!spin.is_watching() && batch.codes.is_empty());
@@ -136,12 +144,12 @@ mod tests {
     #[test]
     fn a_long_way_or_work_in_between_is_no_waiting() {
         let (mut spin, mut batch) = (Spin::default(), Batch::default());
-        spin.mark(SegmentId(1), 40, &[], 0, TOLD, &batch);
+        spin.mark(SegmentId(1), 40, &[], 0, EXPECTED, &batch);
         (0..WINDOW).for_each(|_| spin.block_kept());
         assert!(spin.is_watching());
         spin.block_kept();
         assert!(!spin.is_watching() && spin.come_to(SegmentId(1), 40, &[], &mut batch).is_none());
-        spin.mark(SegmentId(1), 40, &[], 0, TOLD, &batch);
+        spin.mark(SegmentId(1), 40, &[], 0, EXPECTED, &batch);
         spin.forget();
         assert!(!spin.is_watching());
     }

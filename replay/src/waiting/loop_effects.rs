@@ -21,12 +21,12 @@ use rustc_hash::FxHashMap;
 use trace_format::{Kind, Pc, SpEffect};
 
 use super::code::Code;
+use super::live_out::LiveOut;
+use super::lock_outcome::{LockFlag, LockOutcome, says};
 use super::registers::{
     ALL_FLAGS, COUNT, Carried, FIRST_FLAG, FIRST_SLOT, MOST_SLOTS, Registers, Saved, Touch, WAITS, is_fence,
     is_preserved, leaves_what_it_finds, number, touches,
 };
-use super::tells::{Told, Tried, says};
-use super::watched::Watched;
 
 /// What is known about a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub(super) enum Known {
     Frame(i64),
     Constant(u64),
     /// It tells whether a locked operation changed memory.
-    Tells(Told),
+    LockOutcome(LockOutcome),
 }
 
 /// What a value follows from.
@@ -77,7 +77,7 @@ type Slot = (Option<usize>, i64);
 
 /// What a turn does.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::view) struct Deeds {
+pub(crate) struct Effects {
     /// What it carries from turn to turn.
     pub carried: Registers,
     /// The slots among that.
@@ -88,12 +88,12 @@ pub(in crate::view) struct Deeds {
 
 /// What holds behind a segment of a turn, at its branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::view) struct Behind {
+pub(crate) struct Behind {
     /// Where the stack pointer is, from where it was at the turn's beginning.
     pub sp: i64,
     /// Where the calls return to that are open, the latest last.
     pub calls: Vec<Pc>,
-    /// See [`Watched::saved`](super::watched::Watched::saved).
+    /// See [`LiveOut::saved`](super::live_out::LiveOut::saved).
     pub saved: Saved,
     /// Whether the branch follows from memory, and from nothing that the turn carries.
     pub by_memory: bool,
@@ -101,12 +101,12 @@ pub(in crate::view) struct Behind {
     pub places: Vec<u64>,
 }
 
-impl Deeds {
+impl Effects {
     /// What the turn of this number carries, to be followed from behind this segment of it.
-    pub(super) fn watched(&self, turn: usize, segment: usize) -> Watched {
+    pub(super) fn watched(&self, turn: usize, segment: usize) -> LiveOut {
         let in_stack = self.slots.iter().filter(|slot| !slot.by_frame).fold(0, |all, slot| all | 1 << slot.bit);
         let Behind { sp, saved, .. } = self.behind[segment];
-        Watched { turn, registers: self.carried, in_stack, sp, saved }
+        LiveOut { turn, registers: self.carried, in_stack, sp, saved }
     }
 }
 
@@ -125,7 +125,7 @@ pub(super) struct Walk<'a> {
     /// Where the calls that are open return to.
     calls: Vec<Pc>,
     /// The flag that tells of a locked operation, where it is not overwritten yet.
-    pub(super) tried: Option<Tried>,
+    pub(super) flag: Option<LockFlag>,
     /// The locked operations so far.
     pub(super) operations: u32,
     /// Those of them that changed nothing, a bit each.
@@ -150,7 +150,7 @@ fn entry(bit: usize) -> Value {
 }
 
 /// What this turn does, segment by segment, where it could be waiting; none where it is work.
-pub(super) fn deeds(turn: &[Vec<Instruction>], code: &Code) -> Option<Deeds> {
+pub(super) fn effects(turn: &[Vec<Instruction>], code: &Code) -> Option<Effects> {
     let begin = turn[0][0].pc();
     let mut walk = Walk {
         code,
@@ -158,7 +158,7 @@ pub(super) fn deeds(turn: &[Vec<Instruction>], code: &Code) -> Option<Deeds> {
         registers: std::array::from_fn(entry),
         has_frame: code.has_frame(begin),
         calls: Vec::new(),
-        tried: None,
+        flag: None,
         operations: 0,
         failed: 0,
         low: [None; 16],
@@ -182,9 +182,9 @@ pub(super) fn deeds(turn: &[Vec<Instruction>], code: &Code) -> Option<Deeds> {
         let saved = saves(segment, behind.last().map(|behind| &behind.saved));
         behind.push(Behind { sp, calls: walk.calls.clone(), saved, by_memory: false, places: Vec::new() });
     }
-    let deeds = walk.end(behind)?;
+    let effects = walk.end(behind)?;
     let is_taken = |slot: &Carried| code.is_taken(begin, slot.by_frame, slot.at);
-    (!deeds.slots.iter().any(is_taken)).then_some(deeds)
+    (!effects.slots.iter().any(is_taken)).then_some(effects)
 }
 
 /// The registers that lie saved on the stack behind a segment, from those before it.
@@ -207,13 +207,13 @@ impl Walk<'_> {
     /// After the last instruction of a segment, the thread reaches this address.
     fn come_to(&mut self, last: Instruction, next: Pc) -> Option<()> {
         if last.kind() == Kind::Branch
-            && let Some(tried) = self.tried
-            && let Some(when) = says(last.condition(), tried.flag)
+            && let Some(flag) = self.flag
+            && let Some(when) = says(last.condition(), flag.flag)
         {
-            if (when == (last.target() == Some(next))) == tried.when_changed {
+            if (when == (last.target() == Some(next))) == flag.when_changed {
                 return None;
             }
-            self.failed |= 1 << tried.operation;
+            self.failed |= 1 << flag.operation;
         }
         // The way is no ring where it comes back from a call to another place.
         if last.kind() == Kind::Return && self.calls.pop() != Some(next) {
@@ -236,14 +236,14 @@ impl Walk<'_> {
             self.registers[register] = Value { outside: true, ..Value::CONSTANT };
         }
         self.low = [None; 16];
-        self.tried = None;
+        self.flag = None;
         // What it returns hangs on what others did.
         self.addresses.push(Value::CONSTANT);
         self.registers[0] = Value { loads: 1 << (self.addresses.len() - 1).min(63), ..Value::CONSTANT };
         Some(())
     }
 
-    fn end(self, mut behind: Vec<Behind>) -> Option<Deeds> {
+    fn end(self, mut behind: Vec<Behind>) -> Option<Effects> {
         let rsp = Register::SP.index();
         if self.registers[rsp].known != Known::Stack(0) || !self.calls.is_empty() {
             return None;
@@ -275,7 +275,7 @@ impl Walk<'_> {
             behind[*at].places.extend(self.places.iter().filter(decides).map(|(_, place)| *place));
             behind[*at].by_memory = by;
         }
-        behind.iter().any(|behind| behind.by_memory).then_some(Deeds { carried, slots, behind })
+        behind.iter().any(|behind| behind.by_memory).then_some(Effects { carried, slots, behind })
     }
 
     pub(super) fn value(&self, register: RegisterPart) -> Value {
@@ -288,8 +288,8 @@ impl Walk<'_> {
         match low.known {
             _ if usize::from(register.size) == *size => *low,
             // Of all that is read only these bytes are known.
-            Known::Tells(told) => {
-                Value { known: told.within(8 * *size as u32).map_or(Known::Nothing, Known::Tells), ..whole }
+            Known::LockOutcome(outcome) => {
+                Value { known: outcome.within(8 * *size as u32).map_or(Known::Nothing, Known::LockOutcome), ..whole }
             }
             _ => whole,
         }
@@ -304,7 +304,7 @@ impl Walk<'_> {
         let Some(number) = number(register) else { return };
         if number < 16 && register.size <= 2 {
             let known = match value.known {
-                Known::Tells(_) | Known::Constant(_) if !register.is_high => value.known,
+                Known::LockOutcome(_) | Known::Constant(_) if !register.is_high => value.known,
                 _ => Known::Nothing,
             };
             self.low[number] = (!register.is_high).then_some((register.size.into(), Value { known, ..value }));
@@ -439,26 +439,26 @@ impl Walk<'_> {
             _ => {}
         }
         let frame = self.registers[Register::BP.index()];
-        let told = self.told(instruction, exact);
+        let outcome = self.outcome(instruction, exact);
         let mut result = self.result(instruction, input, exact);
-        if let Some(told) = told {
-            result.known = Known::Tells(told);
+        if let Some(outcome) = outcome {
+            result.known = Known::LockOutcome(outcome);
         }
         for memory in instruction.memory().iter().filter(|memory| memory.access.writes) {
             match self.slot(memory) {
                 _ if leaves_what_it_finds(instruction) => {}
-                Some(slot) => self.store(slot, memory.bytes(), self.stored(instruction, memory, input, told))?,
+                Some(slot) => self.store(slot, memory.bytes(), self.stored(instruction, memory, input, outcome))?,
                 None => return None,
             }
         }
-        let tried = self.tries(instruction, exact)?;
+        let flag = self.tries(instruction, exact)?;
         let is_sp = |register: Register| register == Register::SP;
         for used in instruction.uses().iter().filter(|used| used.access.writes && !is_sp(used.part.register)) {
             self.set(used.part, result);
         }
         let modified = instruction.flags_written() & ALL_FLAGS;
         if modified != 0 {
-            self.tried = tried;
+            self.flag = flag;
         }
         for flag in (FIRST_FLAG..COUNT).filter(|flag| modified >> flag & 1 == 1) {
             let by = if instruction.zeroes() { Value::CONSTANT } else { input };
@@ -544,8 +544,8 @@ impl Walk<'_> {
     }
 
     /// What the instruction leaves in the slot that it writes.
-    fn stored(&self, instruction: Instruction, memory: &Memory, input: Value, told: Option<Told>) -> Value {
-        let plain = Value { known: told.map_or(Known::Nothing, Known::Tells), ..input };
+    fn stored(&self, instruction: Instruction, memory: &Memory, input: Value, outcome: Option<LockOutcome>) -> Value {
+        let plain = Value { known: outcome.map_or(Known::Nothing, Known::LockOutcome), ..input };
         match instruction.step() {
             Step::Copy { from: Operand::Constant(value), to: Operand::Memory, .. } => {
                 Value::constant(value.cast_unsigned() & low_bytes(memory.size.into()))

@@ -1,23 +1,23 @@
 //! A thread's way through its stream, item by item: what is kept of it, and what the replay must be told.
 //!
 //! Two states run side by side. The *true* one follows the whole stream: stack pointer, open frames, functions, locks.
-//! What the replay makes of the stream it gets is the other (`told.rs`). Where they differ before a kept segment, a
+//! What the replay makes of the stream it gets is the other (`expected.rs`). Where they differ before a kept segment, a
 //! control sets the replay right.
 //!
-//! Most blocks are kept whole, change the stack pointer by constants and call nothing half-way: they take a short way.
-//! Others that are kept whole take one that looks at their calls, returns and recorded stack pointers alone
-//! (`outlined.rs`). Blocks in which an extent of a function begins or ends are taken in pieces that go one of these
-//! ways each (`in_pieces.rs`). The rest are followed segment by segment (`in_parts.rs`).
+//! A block is followed in one of four ways: whole (`whole.rs`), as most are; as a part of a turn that is made over
+//! and over (`turns.rs`); in pieces, where an extent of a function begins or ends in it (`in_pieces.rs`); or segment by
+//! segment (`in_parts.rs`), which is right for every block. Each of the others says what it buys.
 
 mod counts;
 mod events;
+mod expected;
 mod extents;
 mod in_parts;
 mod in_pieces;
 mod linkage;
-mod outlined;
-mod told;
+mod spin;
 mod turns;
+mod whole;
 
 use std::ops::Range;
 
@@ -25,22 +25,20 @@ use heuristics::SegmentId;
 use trace_format::{BlockId, Event, Seq, SpEffect};
 
 pub(super) use self::counts::{Counts, Reason};
+pub(super) use self::expected::{Expected, push_control};
 use self::extents::Extents;
 use self::linkage::Linkage;
-pub(super) use self::told::{Told, push_control};
+use self::spin::Spin;
 use self::turns::Turns;
-use super::Locks;
-use super::blocks::{Facts, Flags};
 use super::code_filter::Class;
 use super::first_look::leagues::InLeague;
 use super::frames::Frames;
 use super::locks::Held;
 use super::plan::Plan;
-use super::spin::Spin;
 use super::stream::{Followed, Follower};
 use super::sync_stack::SyncStack;
 use crate::lanes::stream::BatchLengths;
-use crate::{Batch, Code, Control, EpisodeId};
+use crate::{Batch, Code, Control, EpisodeId, Locks};
 
 /// What the last instruction leaves open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +55,7 @@ enum Pending {
 }
 
 /// Where a thread stands.
-pub(super) struct LaneState<'a> {
+pub(super) struct ThreadState<'a> {
     plan: &'a Plan,
     launches: std::slice::Iter<'a, Option<EpisodeId>>,
     waits: std::slice::Iter<'a, EpisodeId>,
@@ -97,7 +95,7 @@ pub(super) struct LaneState<'a> {
     /// Whether the thread has just yielded.
     yielded: bool,
 
-    told: Told,
+    expected: Expected,
 
     /// Whether all of this holds: in an extent of which something was kept, in no leaf function, in no dropped critical
     /// section, in no handler, no loop watched.
@@ -113,12 +111,12 @@ pub(super) struct LaneState<'a> {
     over: Option<BatchLengths>,
 }
 
-impl<'a> LaneState<'a> {
+impl<'a> ThreadState<'a> {
     /// A thread before its first item.
     ///
     /// Of its extents of the region, those of these numbers are the lane's.
-    pub fn new(plan: &'a Plan, thread: usize, own: Range<u64>) -> LaneState<'a> {
-        LaneState {
+    pub fn new(plan: &'a Plan, thread: usize, own: Range<u64>) -> ThreadState<'a> {
+        ThreadState {
             plan,
             launches: plan.episodes.launches[thread].iter(),
             waits: plan.episodes.waits[thread].iter(),
@@ -145,7 +143,7 @@ impl<'a> LaneState<'a> {
             folded_away: 0,
             closed: Vec::new(),
             yielded: false,
-            told: Told::default(),
+            expected: Expected::default(),
             quiet: false,
             ceiling: u64::MAX,
             counts: Counts::default(),
@@ -155,72 +153,9 @@ impl<'a> LaneState<'a> {
         }
     }
 
-    /// Puts a block that is kept whole into the batch, folded.
-    #[inline]
-    fn push_whole(&mut self, facts: Facts, memory: &[u64], batch: &mut Batch) {
-        self.linkage.run();
-        batch.codes.push(facts.whole);
-        self.folded_away += usize::from(facts.segments) - 1;
-        if !memory.is_empty() {
-            batch.addresses.extend_from_slice(memory);
-        }
-        self.counts.kept += u64::from(facts.len);
-    }
-
-    /// Keeps a block, or a piece of one, whole, where a short way is open to it.
-    // Most blocks go here and no further.
-    #[inline(always)]
-    fn may_keep_whole(&mut self, facts: Facts, sps: &[u64], memory: &[u64], batch: &mut Batch) -> bool {
-        const LONG_WAY: u16 = Flags::WAITS | Flags::PAUSE | Flags::FILTERED | Flags::MARKER | Flags::STUB;
-        if !self.quiet || facts.flags.has(LONG_WAY) || self.linkage.binds_above(self.sp) {
-            return false;
-        }
-        if self.pending != Pending::Nothing {
-            self.resolve(true, batch);
-        }
-        self.come_from_loader();
-        if facts.flags.has(Flags::STUB_FIRST) && !self.linkage.is_sent() {
-            return false;
-        }
-        if !facts.flags.has(Flags::RECORDED | Flags::INNER)
-            && self.sp.wrapping_add_signed(i64::from(facts.rise)) <= self.ceiling
-        {
-            self.keep_whole(facts, memory, batch);
-            return true;
-        }
-        self.keep_outlined(facts, sps, memory, batch)
-    }
-
-    #[inline(always)]
-    fn keep_whole(&mut self, facts: Facts, memory: &[u64], batch: &mut Batch) {
-        self.correct(batch);
-        self.push_whole(facts, memory, batch);
-        if facts.flags.has(Flags::OPENS) {
-            self.open(facts);
-        }
-        self.sp = self.sp.wrapping_add_signed(i64::from(facts.net));
-        self.told.sp = self.sp;
-        if facts.flags.has(Flags::CALL) {
-            self.called(batch.codes.len() - 1, self.sp.wrapping_sub(i64::from(facts.last) as u64));
-        } else if facts.flags.has(Flags::RETURN) {
-            self.told.return_();
-        }
-        if self.sp > self.ceiling {
-            self.settle(batch);
-        }
-    }
-
-    /// Opens the frames of functions that are called in a block, and run on behind it.
-    fn open(&mut self, facts: Facts) {
-        let opened = self.plan.blocks.opened(facts);
-        self.told.level += opened.len() as u32;
-        opened.iter().for_each(|frame| self.frames.push(self.sp.wrapping_add_signed(*frame)));
-        self.raise_ceiling();
-    }
-
     #[inline]
     fn called(&mut self, code: usize, sp_before: u64) {
-        self.told.call();
+        self.expected.call();
         self.pending = Pending::Call { code, sp: sp_before };
     }
 
@@ -269,7 +204,7 @@ impl<'a> LaneState<'a> {
         self.pending = Pending::Nothing;
         self.linkage.begin();
         self.frames.restart();
-        let expected = self.told.sp.wrapping_sub(self.base);
+        let expected = self.expected.sp.wrapping_sub(self.base);
         if self.plan.tells_extents {
             push_control(batch, Control::Begin { after: self.task.unwrap_or(self.now) });
             self.tell_team(batch);
@@ -284,7 +219,7 @@ impl<'a> LaneState<'a> {
             let above = u32::try_from(self.stack_top.wrapping_sub(self.base)).unwrap_or(0);
             push_control(batch, Control::Stack { zero: self.base, above });
         }
-        self.told.sp = self.base.wrapping_add(expected);
+        self.expected.sp = self.base.wrapping_add(expected);
         self.raise_ceiling();
     }
 
@@ -309,7 +244,7 @@ impl<'a> LaneState<'a> {
                     (_, Some(row)) => Code::row(rows.elided(row)),
                     _ => unreachable!("a call is no control"),
                 };
-                self.told.elide_call(sp);
+                self.expected.elide_call(sp);
             }
             Pending::Entry => {}
         }
@@ -342,7 +277,7 @@ impl<'a> LaneState<'a> {
     /// Before a kept segment: tells the replay what it cannot know.
     #[inline]
     fn correct(&mut self, batch: &mut Batch) {
-        self.told.correct(self.sp, self.base, self.frames.level(), batch);
+        self.expected.correct(self.sp, self.base, self.frames.level(), batch);
     }
 
     /// Before an instruction: closes what a jump of the stack pointer has left.
@@ -381,7 +316,7 @@ impl<'a> LaneState<'a> {
     }
 }
 
-impl Follower for LaneState<'_> {
+impl Follower for ThreadState<'_> {
     #[inline]
     fn is_over(&self, batch: &mut Batch) -> bool {
         if let Some(lengths) = &self.over {

@@ -6,14 +6,14 @@
 
 use machine::{Condition, Instruction, Operand, Operation, Register, low_bytes};
 
-use super::turn::{Known, Value, Walk};
+use super::loop_effects::{Known, Value, Walk};
 
 /// Locked operations of a turn, at most.
 const MOST_TRIED: u32 = 32;
 
 /// A value that tells whether the locked operation of this number changed memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Told {
+pub(super) struct LockOutcome {
     pub(super) operation: u32,
     /// Whether what it tells by is set where memory was changed; else it is where memory was not.
     when_changed: bool,
@@ -31,19 +31,19 @@ enum By {
 
 /// A flag that tells whether a locked operation changed memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Tried {
+pub(super) struct LockFlag {
     pub(super) operation: u32,
     pub(super) flag: Register,
     /// What it is where memory was changed.
     pub(super) when_changed: bool,
 }
 
-impl Told {
+impl LockOutcome {
     /// What is told where only so many low bits are of this value.
-    pub(super) fn within(self, bits: u32) -> Option<Told> {
+    pub(super) fn within(self, bits: u32) -> Option<LockOutcome> {
         match self.by {
             By::Value => None,
-            By::Bit { bit, clear } => Some(Told { by: By::Bit { bit, clear: clear.min(bits) }, ..self }),
+            By::Bit { bit, clear } => Some(LockOutcome { by: By::Bit { bit, clear: clear.min(bits) }, ..self }),
         }
     }
 
@@ -60,35 +60,35 @@ impl Told {
     }
 
     /// What is left under a mask.
-    fn masked(self, mask: u64, bits: u32) -> Option<Told> {
+    fn masked(self, mask: u64, bits: u32) -> Option<LockOutcome> {
         let bit = match self.by {
             By::Value => 0,
             By::Bit { bit, .. } => bit,
         };
         let is_one = mask == 1 << bit;
-        (is_one && self.is_told_by(mask, bits)).then_some(Told { by: By::Bit { bit, clear: 64 }, ..self })
+        (is_one && self.is_told_by(mask, bits)).then_some(LockOutcome { by: By::Bit { bit, clear: 64 }, ..self })
     }
 
     /// With these bits turned over.
-    fn turned(self, with: u64) -> Option<Told> {
+    fn turned(self, with: u64) -> Option<LockOutcome> {
         match self.by {
             By::Bit { bit, clear } if with >> bit & 1 == 1 => {
                 let clear = if with == 1 << bit { clear } else { 0 };
-                Some(Told { when_changed: !self.when_changed, by: By::Bit { bit, clear }, ..self })
+                Some(LockOutcome { when_changed: !self.when_changed, by: By::Bit { bit, clear }, ..self })
             }
             By::Value if with == 1 => {
-                Some(Told { when_changed: !self.when_changed, by: By::Bit { bit: 0, clear: 64 }, ..self })
+                Some(LockOutcome { when_changed: !self.when_changed, by: By::Bit { bit: 0, clear: 64 }, ..self })
             }
             _ => None,
         }
     }
 
     /// Moved by so many bits to the left.
-    fn shifted(self, by: u64, bits: u32) -> Option<Told> {
+    fn shifted(self, by: u64, bits: u32) -> Option<LockOutcome> {
         match self.by {
             By::Bit { bit, clear } if u64::from(bit) + by < u64::from(bits) => {
                 let by = by as u32;
-                Some(Told { by: By::Bit { bit: bit + by, clear: (clear + by).min(64) }, ..self })
+                Some(LockOutcome { by: By::Bit { bit: bit + by, clear: (clear + by).min(64) }, ..self })
             }
             _ => None,
         }
@@ -117,22 +117,22 @@ fn immediate(instruction: Instruction) -> Option<u64> {
 impl Walk<'_> {
     /// What the result of this instruction tells of a locked operation: that of `xchg` and `setcc`, and what is made
     /// of them.
-    pub(super) fn told(&self, instruction: Instruction, loaded: Option<Value>) -> Option<Told> {
+    pub(super) fn outcome(&self, instruction: Instruction, loaded: Option<Value>) -> Option<LockOutcome> {
         let known = |n| self.known(instruction, n, loaded);
         let tells = |n| match known(n)? {
-            Known::Tells(told) => Some(told),
+            Known::LockOutcome(outcome) => Some(outcome),
             _ => None,
         };
         let size = || bits(instruction, 0);
         match instruction.operation() {
             Operation::Move => tells(1),
             Operation::Extend => {
-                let told = tells(1)?;
-                match told.by {
+                let outcome = tells(1)?;
+                match outcome.by {
                     By::Bit { bit, clear } if clear >= bits(instruction, 1) && bit + 1 < clear => {
-                        Some(Told { by: By::Bit { bit, clear: 64 }, ..told })
+                        Some(LockOutcome { by: By::Bit { bit, clear: 64 }, ..outcome })
                     }
-                    _ => Some(told),
+                    _ => Some(outcome),
                 }
             }
             Operation::Xor => tells(0)?.turned(immediate(instruction)?),
@@ -146,13 +146,13 @@ impl Walk<'_> {
                     _ => return None,
                 };
                 let put = put & low_bytes(size() as usize / 8);
-                Some(Told { operation: self.operations, when_changed: put == 0, by: By::Value })
+                Some(LockOutcome { operation: self.operations, when_changed: put == 0, by: By::Value })
             }
             Operation::SetIf => {
-                let tried = self.tried?;
-                let when = says(instruction.condition(), tried.flag)?;
+                let flag = self.flag?;
+                let when = says(instruction.condition(), flag.flag)?;
                 let by = By::Bit { bit: 0, clear: 8 };
-                Some(Told { operation: tried.operation, when_changed: when == tried.when_changed, by })
+                Some(LockOutcome { operation: flag.operation, when_changed: when == flag.when_changed, by })
             }
             _ => None,
         }
@@ -168,27 +168,29 @@ impl Walk<'_> {
     }
 
     /// What the flags tell about a locked operation: this one, or the one that the operands tell about.
-    pub(super) fn tries(&mut self, instruction: Instruction, loaded: Option<Value>) -> Option<Option<Tried>> {
+    pub(super) fn tries(&mut self, instruction: Instruction, loaded: Option<Value>) -> Option<Option<LockFlag>> {
         let operation = self.operations;
         let is_memory = instruction.operands().next() == Some(Operand::Memory);
-        let tried = match instruction.operation() {
+        let flag = match instruction.operation() {
             Operation::Test | Operation::Compare | Operation::And => return Some(self.looks_at(instruction, loaded)),
             Operation::Exchange if is_memory => None,
             Operation::CompareExchange if is_memory => {
-                Some(Tried { operation, flag: Register::ZERO, when_changed: true })
+                Some(LockFlag { operation, flag: Register::ZERO, when_changed: true })
             }
-            Operation::TestAndSet if is_memory => Some(Tried { operation, flag: Register::CARRY, when_changed: false }),
+            Operation::TestAndSet if is_memory => {
+                Some(LockFlag { operation, flag: Register::CARRY, when_changed: false })
+            }
             Operation::TestAndClear if is_memory => {
-                Some(Tried { operation, flag: Register::CARRY, when_changed: true })
+                Some(LockFlag { operation, flag: Register::CARRY, when_changed: true })
             }
             _ => return Some(None),
         };
         self.operations += 1;
-        (self.operations <= MOST_TRIED).then_some(tried)
+        (self.operations <= MOST_TRIED).then_some(flag)
     }
 
     /// What the flags tell once a value was compared with 0, or looked at under a mask.
-    fn looks_at(&self, instruction: Instruction, loaded: Option<Value>) -> Option<Tried> {
+    fn looks_at(&self, instruction: Instruction, loaded: Option<Value>) -> Option<LockFlag> {
         let size = bits(instruction, 0);
         let is_itself = instruction.takes_one_twice();
         let all = low_bytes(size as usize / 8);
@@ -199,9 +201,11 @@ impl Walk<'_> {
             _ => immediate(instruction)?,
         };
         match self.known(instruction, 0, loaded)? {
-            Known::Tells(told) if told.is_told_by(mask, size) => {
-                Some(Tried { operation: told.operation, flag: Register::ZERO, when_changed: !told.when_changed })
-            }
+            Known::LockOutcome(outcome) if outcome.is_told_by(mask, size) => Some(LockFlag {
+                operation: outcome.operation,
+                flag: Register::ZERO,
+                when_changed: !outcome.when_changed,
+            }),
             _ => None,
         }
     }

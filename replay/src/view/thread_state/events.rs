@@ -7,17 +7,17 @@ use trace_format::{Chunk, Event, SyncFunction};
 use super::super::first_look::survey::{is_barrier, is_part_of_waiting};
 use super::super::locks::{self, Action, HeldLock};
 use super::extents::{Belongs, Extent, Marked};
-use super::{LaneState, Pending, Told, push_control};
+use super::{Expected, Pending, ThreadState, push_control};
 use crate::{Batch, Control, Entry};
 
-impl LaneState<'_> {
+impl ThreadState<'_> {
     /// The next extent is about to begin: the lane's first, or the first that is not the lane's, cuts the stream.
     fn count_extent(&mut self, batch: &mut Batch) {
         match self.extents.count(self.now, self.counts.kept) {
             Belongs::Within => {}
             Belongs::First => {
                 batch.clear();
-                self.told = Told { sp: self.base, level: 1 };
+                self.expected = Expected { sp: self.base, level: 1 };
             }
             Belongs::Behind => self.over = Some(batch.lengths()),
         }
@@ -84,7 +84,7 @@ impl LaneState<'_> {
                 self.sp = sp;
                 self.stack_top = sp;
                 self.base = sp;
-                self.told.sp = sp;
+                self.expected.sp = sp;
                 self.begin_whole(batch);
             }
             Event::ThreadEnd { seq, .. } => {
@@ -172,7 +172,7 @@ impl LaneState<'_> {
     }
 
     fn begin_whole(&mut self, batch: &mut Batch) {
-        if self.plan.region.is_whole() {
+        if self.plan.choice.rule.is_whole() {
             self.begin(Extent::Whole, batch);
         }
     }
@@ -196,7 +196,7 @@ impl LaneState<'_> {
             self.task_body = Some(object);
         }
         let task = if function == SyncFunction::TaskBody { self.tasks.next().copied() } else { None };
-        if !self.extents.is_open() && self.plan.region.begins_with(function, object) {
+        if !self.extents.is_open() && self.plan.choice.rule.begins_with(function, object) {
             (self.team, self.task, self.piece) = (team, task, None);
             self.count_extent(batch);
             // The lanes of a launch start together, and only then take the locks that they came with.

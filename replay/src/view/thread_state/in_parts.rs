@@ -7,10 +7,10 @@ use trace_format::{Kind, SpEffect};
 use super::super::blocks::{Facts, Flags};
 use super::super::code_filter::Class;
 use super::extents::Extent;
-use super::{LaneState, Pending, Reason};
+use super::{Pending, Reason, ThreadState};
 use crate::{Batch, Code};
 
-impl LaneState<'_> {
+impl ThreadState<'_> {
     /// Follows the thread through the first so many instructions of a block; all, where no number is given.
     pub(super) fn block_in_parts(
         &mut self,
@@ -98,7 +98,7 @@ impl LaneState<'_> {
     /// The thread runs a segment; `after` is the stack pointer after it.
     pub(super) fn segment(&mut self, id: SegmentId, after: u64, addresses: &[u64], batch: &mut Batch) {
         self.settle_after_jump(batch);
-        if self.plan.region.exits.is_some() {
+        if self.plan.choice.rule.exits.is_some() {
             self.pass_marker(id, batch);
         } else if !self.extents.is_open() && self.plan.blocks.is_entry(id) {
             self.begin(Extent::Frame { entry: self.sp, handlers: self.frames.handlers() }, batch);
@@ -122,11 +122,11 @@ impl LaneState<'_> {
                 self.counts.kept += segment.len() as u64;
                 let before = self.sp;
                 self.sp = after;
-                self.told.sp = after;
+                self.expected.sp = after;
                 if kind.is_call() {
                     self.called(batch.codes.len() - 1, before);
                 } else if kind == Kind::Return {
-                    self.told.return_();
+                    self.expected.return_();
                 }
             }
             Some(reason) => {
@@ -165,8 +165,8 @@ impl LaneState<'_> {
             self.turns.forget();
             self.counts.spin += self.counts.kept - mark.kept;
             self.counts.kept = mark.kept;
-            self.told = mark.told;
+            self.expected = mark.expected;
         }
-        self.spin.mark(first, self.sp, self.held.locks(), self.counts.kept, self.told, batch);
+        self.spin.mark(first, self.sp, self.held.locks(), self.counts.kept, self.expected, batch);
     }
 }

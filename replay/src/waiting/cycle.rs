@@ -8,11 +8,11 @@ use trace_format::Pc;
 pub(super) const MOST_SEGMENTS: usize = 256;
 
 /// The segments of a turn, in order, in the one form of all that are the same ring ([`canonical`]).
-pub(in crate::view) type Turn = Box<[SegmentId]>;
+pub(crate) type Turn = Box<[SegmentId]>;
 
 /// What threads made of a turn.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::view) struct Found {
+pub(crate) struct Found {
     /// Where it begins.
     pub head: Pc,
     /// Instructions of all turns.
@@ -58,10 +58,10 @@ impl Found {
 }
 
 /// The turns that could be waiting.
-pub(in crate::view) type Turns = FxHashMap<Turn, Found>;
+pub(crate) type Turns = FxHashMap<Turn, Found>;
 
 /// Whether a branch with these ways could have gone there.
-pub(in crate::view) fn leads_to(ways: Option<[Pc; 2]>, to: Option<Pc>) -> bool {
+pub(crate) fn leads_to(ways: Option<[Pc; 2]>, to: Option<Pc>) -> bool {
     ways.zip(to).is_some_and(|(ways, to)| ways.contains(&to))
 }
 

@@ -157,7 +157,7 @@ mod tests {
         let table = SegmentTable::new(trace.blocks(), &[]);
         let code = Code::new(&trace, &table, &[]);
         let turn = table.of_block(tries).into();
-        code.judged(&turn).is_some()
+        code.candidate(&turn).is_some()
     }
 
     #[test]

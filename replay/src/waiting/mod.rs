@@ -2,47 +2,47 @@
 //!
 //! A thread that comes back to a segment, and has run on the way nothing that writes elsewhere than to its stack, has
 //! made a *turn*. A turn is a ring of segments: where it is entered does not matter, nor how the recording cut the way
-//! into blocks. Each is judged once ([`turn::deeds`]). One that could be waiting is waiting for sure when
+//! into blocks. Each is judged once ([`loop_effects::effects`]). One that could be waiting is waiting for sure when
 //!
 //! - it carries nothing from turn to turn: then it can be left only because memory has changed that another writes; or
 //! - another has written what a branch of it follows from: a thread left it there; or, where the memory's address
 //!   stands in the code, a thread went by there or code that ran writes to it; or a thread left it otherwise and then
 //!   waited in the kernel; and no thread reads later what it carries.
 //!
-//! A branch whose other way stays in the loop ends no wait: what it carries is read there ([`living`]).
+//! A branch whose other way stays in the loop ends no wait: what it carries is read there ([`liveness`]).
 //!
 //! Of the others, those whose carried registers nobody reads later look like waiting; they are told, and left out on
 //! request.
 
+mod candidate;
 mod code;
+mod cycle;
 mod follow;
-mod judged;
-mod living;
-mod reaching;
+mod live_out;
+mod liveness;
+mod lock_outcome;
+mod loop_effects;
+mod reaching_constants;
 mod registers;
-mod rings;
-mod tells;
-mod turn;
-mod watched;
 
 use heuristics::{SegmentId, SegmentTable};
 use rustc_hash::FxHashSet;
 
-pub(super) use code::{Code, Writes};
-pub(super) use follow::Follower;
-pub(super) use rings::{Found, Turn, Turns, leads_to};
+pub(crate) use code::{Code, Writes};
+pub(crate) use cycle::{Found, Turn, Turns, leads_to};
+pub(crate) use follow::Follower;
 
-use rings::{canonical, heads};
+use cycle::{canonical, heads};
 
 /// Adds what another thread made of turns.
-pub(super) fn merge(all: &mut Turns, more: Turns) {
+pub(crate) fn merge(all: &mut Turns, more: Turns) {
     for (turn, found) in more {
         all.entry(turn).or_default().add(&found);
     }
 }
 
 /// Once all threads were followed: looks where they went at the branches of turns.
-pub(super) fn settle(all: &mut Turns, code: &Code) {
+pub(crate) fn settle(all: &mut Turns, code: &Code) {
     for found in all.values_mut() {
         found.left_by_memory |= found.exits.iter().any(|(from, to)| code.has_gone(*from, *to));
     }
@@ -50,7 +50,7 @@ pub(super) fn settle(all: &mut Turns, code: &Code) {
 
 /// The turns that are left out of the streams.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Waiting {
+pub(crate) struct Waiting {
     turns: FxHashSet<Turn>,
     /// By segment: whether one may be entered with it.
     heads: Vec<bool>,
@@ -97,7 +97,7 @@ impl Waiting {
 }
 
 /// The turns with the segments of another table, which cuts more finely; those that it cuts in two are gone.
-pub(super) fn in_other_table(turns: Turns, old: &SegmentTable, new: &SegmentTable) -> Turns {
+pub(crate) fn in_other_table(turns: Turns, old: &SegmentTable, new: &SegmentTable) -> Turns {
     let parts = |segment: &SegmentId| {
         let (block, first) = old[*segment].origin;
         let (first, end) = (first as usize, first as usize + old[*segment].len());

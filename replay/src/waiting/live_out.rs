@@ -7,7 +7,7 @@ pub(super) const EVERYTHING: Registers = 1 << 127;
 
 /// Registers and slots that are followed after a loop.
 #[derive(Clone)]
-pub(super) struct Watched {
+pub(super) struct LiveOut {
     pub turn: usize,
     pub registers: Registers,
     /// The slots among them that the stack pointer finds.
@@ -18,7 +18,7 @@ pub(super) struct Watched {
     pub saved: Saved,
 }
 
-impl Watched {
+impl LiveOut {
     /// What of the registers is not saved, but in use.
     fn here(&self) -> Registers {
         (0..FIRST_SLOT).filter(|r| self.saved[*r] > 0).fold(self.registers, |all, r| all & !(1 << r))
@@ -56,7 +56,7 @@ impl Watched {
 }
 
 /// What one touch does to what is watched; whether something of that is read.
-pub(super) fn follow(watched: &mut Watched, touch: Touch, slots: &[Carried], is_elsewhere: bool) -> bool {
+pub(super) fn follow(watched: &mut LiveOut, touch: Touch, slots: &[Carried], is_elsewhere: bool) -> bool {
     let sees = |by_frame: bool| if by_frame { watched.sees_frame() } else { !is_elsewhere };
     let from = |by_frame: bool| if by_frame { 0 } else { watched.sp };
     let overlapping = |by_frame: bool, at: i64, size: usize| {
