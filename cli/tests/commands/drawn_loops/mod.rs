@@ -147,18 +147,9 @@ fn lanes_of_drawn_programs_are_their_iterations() {
 fn lanes_of_many_drawn_programs() {
     let number = |name: &str, default: u64| std::env::var(name).map_or(default, |text| text.parse().unwrap());
     let (count, first) = (number("COUNT", 1000), number("FIRST", 0));
-    let (mut right, mut wrong) = (0, 0);
-    for number in first..first + count {
-        let (found, said) = tried(number);
-        match found {
-            Found::Right => right += 1,
-            Found::Said(_) => println!("{said}"),
-            Found::Wrong(_) => {
-                wrong += 1;
-                println!("{said}");
-            }
-        }
-    }
-    println!("{right} right, {} not known, {wrong} wrong, of {count}", count - right - wrong);
-    assert!(wrong == 0 && right * 100 >= count * 97);
+    let all: Vec<(Found, String)> = (first..first + count).map(tried).collect();
+    let others: Vec<&str> = all.iter().filter(|(of, _)| *of != Found::Right).map(|(_, said)| &said[..]).collect();
+    let wrong = all.iter().filter(|(of, _)| matches!(of, Found::Wrong(_))).count();
+    let enough = others.len() as u64 * 100 <= count * 3;
+    assert!(wrong == 0 && enough, "{wrong} of {count} wrong, {} not right:\n{}", others.len(), others.join("\n"));
 }
