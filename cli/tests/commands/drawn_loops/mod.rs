@@ -1,7 +1,7 @@
 //! Lanes of OpenMP programs that are drawn by chance: lane i is iteration i, or it is said that they are not known.
 //!
-//! The judge is the source: of each program it is known how many turns of a marked loop each iteration makes. A trace is
-//! asked as the front door asks, and its lanes must make just these turns, in this order.
+//! The judge is the source: of each program it is known how many turns of a marked loop each iteration makes. A trace
+//! is asked as the front door asks, and its lanes must make just these turns, in this order.
 
 mod program;
 

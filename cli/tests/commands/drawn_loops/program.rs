@@ -1,5 +1,5 @@
-//! OpenMP programs, each made from a number, of which iteration i is known to make so many turns of an inner loop: a hash
-//! of i. Each turn runs one instruction that stands nowhere else, [`MARK`].
+//! OpenMP programs, each made from a number, of which iteration i is known to make so many turns of an inner loop: a
+//! hash of i. Each turn runs one instruction that stands nowhere else, [`MARK`].
 
 use std::fmt::Write;
 

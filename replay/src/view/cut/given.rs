@@ -1,9 +1,9 @@
 //! Which loops share out the iterations that a runtime gave their thread: those whose end hangs on what it gave.
 //!
 //! Followed are values that come from the thread's number in its team (`omp_get_thread_num`), from the number of its
-//! threads, and from the bounds that a call of the runtime leaves in the frame (`__kmpc_for_static_init`, `GOMP_loop_…`,
-//! `__kmpc_dispatch_next`), through registers and slots of the stack of one function, over all ways through it. What is
-//! read from other memory is none of them: a row's length, a linked list's next.
+//! threads, and from the bounds that a call of the runtime leaves in the frame (`__kmpc_for_static_init`,
+//! `GOMP_loop_…`, `__kmpc_dispatch_next`), through registers and slots of the stack of one function, over all ways
+//! through it. What is read from other memory is none of them: a row's length, a linked list's next.
 //!
 //! Example: gcc's `schedule(static)` compares `i` with `number * share + share`, which no iteration changes.
 

@@ -104,8 +104,8 @@ pub(super) fn into_tasks(view: &View) -> Result<Made> {
     Ok(described(made, "each task".to_owned()))
 }
 
-/// Each turn of these loops is a lane. `bodies` are the functions that threads of a team run, `pieces` those that they run
-/// a part of a taskloop in.
+/// Each turn of these loops is a lane. `bodies` are the functions that threads of a team run, `pieces` those that they
+/// run a part of a taskloop in.
 ///
 /// # Errors
 /// When there is no such loop, or one of them lies in another.
