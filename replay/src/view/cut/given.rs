@@ -18,7 +18,7 @@ use super::loops::{LoopsOf, segment_of_place};
 /// Where a value comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Value {
-    /// Bits: see [`NUMBER`] and [`COUNT`].
+    /// Bits: see [`NUMBER`], [`COUNT`] and [`SHARE`].
     from: u8,
     /// It is the address of a slot: in which frame (a new one begins where the stack is aligned), and where there.
     slot: Option<(u32, i64)>,
@@ -28,6 +28,8 @@ struct Value {
 const NUMBER: u8 = 1;
 /// How many threads the team has, or what a runtime says of the way from one chunk to the next.
 const COUNT: u8 = 2;
+/// A thread's share: what something else than a sum or a copy made of the number of threads.
+const SHARE: u8 = 4;
 
 /// What registers and slots hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -183,6 +185,9 @@ impl State {
         if instruction.memory().first().is_some_and(|memory| memory.access.reads) {
             from |= self.value(Operand::Memory, instruction).from;
         }
+        if from & COUNT != 0 {
+            from |= SHARE;
+        }
         for used in instruction.uses().iter().filter(|used| used.access.writes) {
             if let Some(own) = self.registers.get_mut(used.part.register.index()) {
                 *own = Value { from, slot: None };
@@ -231,7 +236,7 @@ pub(super) struct Given {
 /// What is known of a loop's test and its turns.
 #[derive(Clone, Copy, Debug, Default)]
 struct Facts {
-    /// Its end hangs on the thread's number.
+    /// Its end hangs on the thread's number, or on its share.
     ends_by_number: bool,
     /// So do both values that its test compares.
     by_both: bool,
@@ -289,7 +294,7 @@ impl Given {
             for id in loops.around(node).filter(|_| is_branch) {
                 if graph.successors(node).iter().any(|next| !loops.contains(id, *next)) {
                     let facts = facts.entry(id).or_default();
-                    facts.ends_by_number |= (state.compared[0] | state.compared[1]) & NUMBER != 0;
+                    facts.ends_by_number |= (state.compared[0] | state.compared[1]) & (NUMBER | SHARE) != 0;
                     facts.by_both |= state.compared[0] & state.compared[1] & NUMBER != 0;
                 }
             }
