@@ -8,7 +8,7 @@ use std::process::Command;
 use heuristics::REGISTRY;
 use replay::registry::{columns, measures};
 
-const BEGIN: &str = "<!-- made from the registry: BLESS=1 cargo test -p cli --test docs -->\n";
+const BEGIN: &str = "<!-- made from the registry: BLESS=1 cargo test -p cli --no-default-features --test docs -->\n";
 const END: &str = "<!-- end -->";
 
 fn root() -> PathBuf {
@@ -24,7 +24,7 @@ fn check_page(page: &str, made: &str) {
     if std::env::var_os("BLESS").is_some() {
         std::fs::write(&path, format!("{head}{BEGIN}{made}{END}{tail}")).unwrap();
     } else {
-        assert!(old == made, "{page} is not current: run BLESS=1 cargo test -p cli --test docs");
+        assert!(old == made, "{page} is not current: run BLESS=1 cargo test -p cli --no-default-features --test docs");
     }
 }
 

@@ -94,7 +94,7 @@ impl Converter {
         let (mut written, mut kept) = (Vec::new(), Vec::with_capacity(header.events as usize));
         for _ in 0..header.events {
             let event = event_codec::event(&mut events, &mut read, modules)?;
-            kept.push(event_codec::is_of(self.to, &event));
+            kept.push(event.is_of(self.to));
             if kept.last() == Some(&true) {
                 event_codec::put_event(&mut written, &event, &mut put);
             }

@@ -149,17 +149,17 @@ fn charts_of_all_models_fit_their_pictures() {
     };
     let one = [rows("one.csv", &[], &trace)];
     let two = [one[0].clone(), rows("two.csv", &[], &other)];
+    let threads = ["4", "8"].map(|n| rows(&format!("{n}-threads.csv"), &[], &long.traced("cpp", &["20", n])));
     let widths = ["2", "4", "8"].map(|size| rows(&format!("{size}.csv"), &["-W", size], &trace));
     let mut found = Vec::new();
-    let charts: [(&str, &[String]); 6] = [
-        ("efficiency", &one),
-        ("fetches", &one),
-        ("divergent", &two),
-        ("histogram", &one),
-        ("speedup", &two),
-        ("width", &widths),
-    ];
-    for (kind, files) in charts {
+    for kind in report::CHARTS.iter().map(|chart| chart.name()) {
+        // What a chart compares.
+        let files: &[String] = match kind {
+            "divergent" | "speedup" => &two,
+            "threads" => &threads,
+            "width" => &widths,
+            _ => &one,
+        };
         let files: Vec<&str> = files.iter().map(String::as_str).collect();
         for columns in ["1", "2"] {
             let chart = |extension: &str| long.at(&format!("{kind}-{columns}.{extension}"));

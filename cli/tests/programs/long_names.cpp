@@ -33,9 +33,10 @@ struct AdaptiveQuadratureEvaluator {
 int main(int argc, char **argv) {
     using Evaluator = geometry::numerical_integration::detail::AdaptiveQuadratureEvaluator<unsigned, long>;
     int turns = argc > 1 ? atoi(argv[1]) : 40;
-    std::vector<long> results(8);
+    unsigned lanes = argc > 2 ? atoi(argv[2]) : 8;
+    std::vector<long> results(lanes);
     std::vector<std::thread> threads;
-    for (unsigned id = 0; id < 8; id++)
+    for (unsigned id = 0; id < lanes; id++)
         threads.emplace_back([&results, turns, id] {
             Evaluator evaluator;
             auto weigh = [id](unsigned at) { return static_cast<long>(at * (id + 1)) % 97; };

@@ -32,15 +32,17 @@ pub const EVENT_CODES: [(&str, u8); 16] = [
 /// The code of [`Event::Chunk`], which is none before version 4.
 const CHUNK: u8 = 15;
 
-/// Whether an event can be written in this version.
-#[must_use]
-pub fn is_of(version: Version, event: &Event) -> bool {
-    version >= Version::V4
-        || match event {
-            Event::Chunk(_) => false,
-            Event::Enter { function, .. } | Event::Leave { function, .. } => !function.is_of_version_4(),
-            _ => true,
-        }
+impl Event {
+    /// Whether this version of the format has such an event.
+    #[must_use]
+    pub fn is_of(&self, version: Version) -> bool {
+        version >= Version::V4
+            || match self {
+                Event::Chunk(_) => false,
+                Event::Enter { function, .. } | Event::Leave { function, .. } => !function.is_of_version_4(),
+                _ => true,
+            }
+    }
 }
 
 /// The code of every way a thread can end, by the name of its variant of [`ThreadExit`].
@@ -291,7 +293,7 @@ mod tests {
             for code in [4, 5] {
                 let bytes = [code, function as u8, 0, 0, 0];
                 let read = |version| event(&mut Cursor::new(&bytes), &mut Before::chunk(version, 0), 1);
-                let read = read(Version::V4).map(|found| (is_of(Version::V3, &found), read(Version::V3).is_err()));
+                let read = read(Version::V4).map(|found| (found.is_of(Version::V3), read(Version::V3).is_err()));
                 assert_eq!(read, Ok((false, true)), "{function:?}");
             }
         }

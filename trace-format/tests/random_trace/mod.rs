@@ -3,8 +3,8 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use trace_format::{
-    Address, Block, BlockId, Event, Finish, Instruction, Item, Kind, Mapping, Meta, Module, ModuleId, ModuleRole, Pc,
-    Seq, Source, SpEffect, Symbol, SyncFunction, Term, ThreadExit, ThreadId, Trace, TraceWriter,
+    Address, Block, BlockId, Chunk, Event, Finish, Instruction, Item, Kind, Mapping, Meta, Module, ModuleId,
+    ModuleRole, Pc, Seq, Source, SpEffect, Symbol, SyncFunction, Term, ThreadExit, ThreadId, Trace, TraceWriter,
 };
 
 /// One step of the writer.
@@ -177,11 +177,9 @@ fn symbol() -> impl Strategy<Value = Symbol> {
 }
 
 /// Every event that can be written at any place. Modules are numbered 0: the trace always has one.
-fn event() -> impl Strategy<Value = Event> {
+pub fn event() -> impl Strategy<Value = Event> {
     let seq = || any::<u64>().prop_map(Seq);
-    // Those that every version has.
-    let functions = SyncFunction::ALL.iter().filter(|function| !function.is_of_version_4()).count();
-    let function = || (0..functions).prop_map(|i| SyncFunction::ALL[i]);
+    let function = || (0..SyncFunction::ALL.len()).prop_map(|i| SyncFunction::ALL[i]);
     let exit = prop_oneof![
         any::<i32>().prop_map(ThreadExit::Exited),
         any::<i32>().prop_map(ThreadExit::Killed),
@@ -207,7 +205,14 @@ fn event() -> impl Strategy<Value = Event> {
         (any::<u32>(), proptest::option::of((0..1u32 << 20).prop_map(ThreadId)))
             .prop_map(|(child, thread)| Event::Fork { child, thread }),
         Just(Event::Exec),
-        Just(Event::Gap)
+        Just(Event::Gap),
+        (pc(), any::<[i64; 4]>()).prop_map(|(site, [lower, upper, step, stride])| Event::Chunk(Chunk {
+            site,
+            lower,
+            upper,
+            step,
+            stride
+        }))
     ]
 }
 
