@@ -3,7 +3,7 @@
 //! A trace is faithful; meaning is chosen here. A [`View`] looks at all events once, decides which part of each thread
 //! is the region, which waits are one barrier episode and which addresses are locks, cuts the blocks into segments,
 //! and reads each thread once more to count what is kept. Its stages are values, each made of the one before:
-//! [`Looked`], [`Choice`], [`Plan`], [`Threads`], and the lanes with their [`Streams`]. Then each lane can be streamed
+//! `Looked`, `Choice`, `Plan`, `Threads`, and the lanes with their `Streams`. Then each lane can be streamed
 //! as often as needed: a stream reads the thread's part of the trace as it goes and holds no more than a batch.
 //!
 //! Traces read from text are taken as they stand: they are streams already.
