@@ -141,9 +141,7 @@ fn iterations() -> Lanes {
 fn turns(defines: &[&str], see: impl Fn(&str, &str, &str)) {
     let folder = tempfile::tempdir().unwrap();
     let source = root().join("cli/tests/lanes/turns.c").to_str().unwrap().to_owned();
-    let arguments = ["-fopenmp=libomp", "-xc", "/dev/null", "-shared", "-o", "/dev/null"];
-    let found = Command::new("clang-19").args(arguments).output();
-    let has_clang = found.is_ok_and(|output| output.status.success());
+    let has_clang = crate::support::has_openmp_of_clang();
     let compilers = [("gcc", "-fopenmp"), ("clang-19", "-fopenmp=libomp")];
     for (compiler, openmp) in compilers.into_iter().filter(|(compiler, _)| *compiler == "gcc" || has_clang) {
         for define in defines {

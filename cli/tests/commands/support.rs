@@ -68,3 +68,10 @@ pub(crate) fn succeed(program: &str, arguments: &[&str]) -> String {
     assert!(output.status.success(), "{program} {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("text")
 }
+
+/// Whether programs can be built with clang's OpenMP.
+#[allow(dead_code, reason = "not each of the binaries that have this module asks")]
+pub(crate) fn has_openmp_of_clang() -> bool {
+    let arguments = ["-fopenmp=libomp", "-xc", "/dev/null", "-shared", "-o", "/dev/null"];
+    Command::new("clang-19").args(arguments).output().is_ok_and(|output| output.status.success())
+}

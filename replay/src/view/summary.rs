@@ -68,8 +68,6 @@ pub struct LoopTaken {
     pub header: Pc,
     /// The branch at the end of its turns.
     pub back: Pc,
-    /// Those of the loops right inside.
-    pub inner: Vec<Pc>,
     /// The instructions at which it can be left beside the test that ends it: `break`, `return`, the second half of
     /// `i < n && a[i] != x`.
     pub early_exits: Vec<Pc>,

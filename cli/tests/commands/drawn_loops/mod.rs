@@ -44,8 +44,8 @@ fn built_and_traced(program: &Program, folder: &Path) -> String {
     trace
 }
 
-/// By launch, by lane: how often it runs the mark, with what is said against it; or what is said in place of lanes.
-fn marks(trace: &str) -> Result<(Vec<Vec<u32>>, Option<String>), String> {
+/// By launch, by lane: how often it runs the mark; or what is said in place of lanes.
+fn marks(trace: &str) -> Result<Vec<Vec<u32>>, String> {
     let trace = Trace::open(Path::new(trace)).unwrap();
     let lanes = Lanes::Iterations(WhichLoops::Worksharing);
     let options = ViewOptions { lanes, code: CodeFilter::Main, ..ViewOptions::default() };
@@ -67,12 +67,12 @@ fn marks(trace: &str) -> Result<(Vec<Vec<u32>>, Option<String>), String> {
     };
     let numbers: Vec<usize> = (0..view.lanes().len()).collect();
     let launches = numbers.chunk_by(|a, b| view.lanes()[*a].generation == view.lanes()[*b].generation);
-    Ok((launches.map(|lanes| lanes.iter().map(|lane| of_lane(*lane)).collect()).collect(), None))
+    Ok(launches.map(|lanes| lanes.iter().map(|lane| of_lane(*lane)).collect()).collect())
 }
 
 fn found(program: &Program, folder: &Path) -> Found {
     let trace = built_and_traced(program, folder);
-    let (launches, unsure) = match marks(&trace) {
+    let launches = match marks(&trace) {
         Ok(launches) => launches,
         Err(why) => return Found::Said(why),
     };
@@ -89,16 +89,15 @@ fn found(program: &Program, folder: &Path) -> Found {
     let sizes = |loops: &mut dyn Iterator<Item = (usize, u32)>| {
         loops.map(|(lanes, marks)| format!("{lanes} ({marks})")).collect::<Vec<_>>().join(", ")
     };
-    match (fits, unsure) {
-        (true, _) => Found::Right,
-        (false, Some(why)) => Found::Said(why),
-        (false, None) => Found::Wrong(format!(
-            "lanes (marks): {} for {}; {:?}",
-            sizes(&mut launches.iter().map(|lanes| (lanes.len(), lanes.iter().sum()))),
-            sizes(&mut program.loops.iter().map(|lanes| (lanes.len(), lanes.iter().flatten().sum()))),
-            left.first().map(|lanes| &lanes[..lanes.len().min(20)])
-        )),
+    if fits {
+        return Found::Right;
     }
+    Found::Wrong(format!(
+        "lanes (marks): {} for {}; {:?}",
+        sizes(&mut launches.iter().map(|lanes| (lanes.len(), lanes.iter().sum()))),
+        sizes(&mut program.loops.iter().map(|lanes| (lanes.len(), lanes.iter().flatten().sum()))),
+        left.first().map(|lanes| &lanes[..lanes.len().min(20)])
+    ))
 }
 
 /// A line for each program that is not right.
@@ -120,19 +119,13 @@ fn tried(number: u64) -> (Found, String) {
     (found, said)
 }
 
-/// Whether clang's OpenMP is there: half of the programs need it.
-fn has_clang() -> bool {
-    let arguments = ["-fopenmp=libomp", "-xc", "/dev/null", "-shared", "-o", "/dev/null"];
-    Command::new("clang-19").args(arguments).output().is_ok_and(|output| output.status.success())
-}
-
 /// Of the first forty these are not right yet: a region that `if` runs on one thread (1), iterations that are unrolled
 /// whole (3).
 const NOT_YET: [u64; 2] = [1, 3];
 
 #[test]
 fn lanes_of_drawn_programs_are_their_iterations() {
-    if !has_clang() {
+    if !crate::support::has_openmp_of_clang() {
         return;
     }
     for number in (0..40).filter(|number| !NOT_YET.contains(number)) {

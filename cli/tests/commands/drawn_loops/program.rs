@@ -149,7 +149,7 @@ fn function(made: &mut Program, random: &mut Random, index: u64) {
     let forms = if construct == 9 { 7 } else { 8 };
     let (heads, id, reversed) = heads(random, forms, &sizes, &size);
     let is_plain = depth == 1 && reduction.is_none() && random.once_in(10);
-    let mut body = if is_plain { plain(random, &id) } else { body(random, &id) };
+    let mut body = if is_plain { plain(random) } else { body(random) };
     if ordered {
         body.push_str("\n#pragma omp ordered\n        out[5] = out[5] * 3 + out[(u)(id) & 4095];");
     }
@@ -208,7 +208,7 @@ fn heads(random: &mut Random, forms: u64, sizes: &[u64], size: &dyn Fn(u64) -> S
 }
 
 /// A body without an inner loop.
-fn plain(random: &mut Random, _id: &str) -> String {
+fn plain(random: &mut Random) -> String {
     random
         .pick(&[
             "out[id & 4095] = key[id & 4095] * 3 + 1;",
@@ -219,7 +219,7 @@ fn plain(random: &mut Random, _id: &str) -> String {
 }
 
 /// A body of which iteration `id` makes `mix(id)` turns.
-fn body(random: &mut Random, _id: &str) -> String {
+fn body(random: &mut Random) -> String {
     let store = "out[id & 4095] = id * 3;";
     match random.below(12) {
         0 => format!("for (u j = 0; j < mix(id); j++) MARK; {store}"),

@@ -7,7 +7,7 @@
 //!
 //! Example: gcc's `schedule(static)` compares `i` with `number * share + share`, which no iteration changes.
 
-use flowgraph::{LoopId, NodeId};
+use flowgraph::LoopId;
 use heuristics::SegmentTable;
 use machine::{Instruction, Operand, Operator, Register, Step};
 use rustc_hash::FxHashMap;
@@ -255,7 +255,6 @@ impl Given {
     ) -> Given {
         let graph = loops.graph();
         let of_place = segment_of_place(segments);
-        let listing = |node: NodeId| segments.listing(of_place[node.index()]);
         let mut facts: FxHashMap<LoopId, Facts> = FxHashMap::default();
         let mut states: Vec<Option<State>> = vec![None; graph.node_count()];
         let mut left = Vec::new();
@@ -268,7 +267,10 @@ impl Given {
         }
         while let Some(node) = left.pop() {
             let Some(mut state) = states[node.index()].clone() else { continue };
-            for instruction in listing(node).iter().flatten() {
+            // A node that is no place has no code.
+            let Some(segment) = of_place.get(node.index()) else { continue };
+            let code = segments.listing(*segment);
+            for instruction in code.iter().flatten() {
                 if steps_by_count(&state, instruction) {
                     for id in loops.around(node).take(1) {
                         facts.entry(id).or_default().steps_by_count = true;
@@ -290,7 +292,7 @@ impl Given {
                     left.push(*next);
                 }
             }
-            let is_branch = listing(node).last().is_some_and(|last| last.kind() == Kind::Branch);
+            let is_branch = code.last().is_some_and(|last| last.kind() == Kind::Branch);
             for id in loops.around(node).filter(|_| is_branch) {
                 if graph.successors(node).iter().any(|next| !loops.contains(id, *next)) {
                     let facts = facts.entry(id).or_default();

@@ -247,15 +247,13 @@ impl<'a> LoopsOf<'a> {
     /// What a user is told about a loop that is taken.
     pub fn taken(&self, id: LoopId, segments: &SegmentTable) -> LoopTaken {
         let (header, back) = self.ends(id, segments);
-        let inside = self.loops.ids().filter(|inner| self.loops.parent(*inner) == Some(id));
-        let inner = inside.map(|inner| self.ends(inner, segments).1).collect();
-        LoopTaken { header, back, inner, early_exits: self.early_exits(id, segments) }
+        LoopTaken { header, back, early_exits: self.early_exits(id, segments) }
     }
 
     /// Where a loop can be left, but for its own test: that stands at the end of its turns, or else before the first
     /// branch of each.
     fn early_exits(&self, id: LoopId, segments: &SegmentTable) -> Vec<Pc> {
-        let graph = &self.graph;
+        let Some(graph) = self.flow.graph() else { return Vec::new() };
         let of_place = segment_of_place(segments);
         let leaves = |node: &&NodeId| graph.successors(**node).iter().any(|next| !self.loops.contains(id, *next));
         // The side of a branch that no lane ever took is not in the graph.
