@@ -394,8 +394,11 @@ impl<'a, 'k> Cutter<'a, 'k> {
         {
             self.dispatch = None;
         }
-        match (&mut self.turning, place.heads) {
-            (Some(turning), heads) if heads == Some(turning.of_loop) => {
+        match (&mut self.turning, place.enters) {
+            (Some(turning), _) if place.aside == Some(turning.of_loop) => self.end_lane(),
+            (Some(turning), enters)
+                if place.heads == Some(turning.of_loop) || self.open.is_none() && enters == Some(turning.of_loop) =>
+            {
                 turning.is_more_than_test = plan.loops[turning.of_loop as usize];
                 let turning = *turning;
                 if plan.turns_are_chunks[turning.of_loop as usize] {

@@ -7,9 +7,9 @@
 //!
 //! Example: gcc's `schedule(static)` compares `i` with `number * share + share`, which no iteration changes.
 
-use flowgraph::LoopId;
+use flowgraph::{LoopId, NodeId};
 use heuristics::SegmentTable;
-use machine::{Instruction, Operand, Operator, Register, Step};
+use machine::{Instruction, Operand, Operation, Operator, Register, Step};
 use rustc_hash::FxHashMap;
 use trace_format::{Kind, Pc, SpEffect};
 
@@ -30,6 +30,10 @@ const NUMBER: u8 = 1;
 const COUNT: u8 = 2;
 /// A thread's share: what something else than a sum or a copy made of the number of threads.
 const SHARE: u8 = 4;
+/// A constant was added to the number or bound.
+const STEPPED: u8 = 8;
+/// It is some bits of such a value, or mixed with others: no bound, but what an iteration made of its number.
+const MIXED: u8 = 16;
 
 /// What registers and slots hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -156,14 +160,27 @@ impl State {
                     Operand::Constant(by) if operator == Operator::Add => one.slot.map(|(f, at)| (f, at + by)),
                     _ => None,
                 };
-                self.set(to, Value { from: one.from | other.from, slot }, instruction);
+                let mut from = one.from | other.from;
+                match by {
+                    Operand::Constant(_) if operator == Operator::Add && from & NUMBER != 0 => from |= STEPPED,
+                    by if operator == Operator::Xor && by == acc => from = 0,
+                    _ if matches!(operator, Operator::And | Operator::Or | Operator::Xor) => from |= MIXED,
+                    _ => {}
+                }
+                self.set(to, Value { from, slot }, instruction);
             }
             Step::Other => self.other(instruction),
         }
         self.registers[Register::SP.index()] = match instruction.sp() {
             SpEffect::Add(by) => Value { from: 0, slot: sp.slot.map(|(frame, at)| (frame, at + i64::from(by))) },
-            // What aligns the stack begins another frame, and so does what ends this one.
-            SpEffect::Recorded => Value { from: 0, slot: sp.slot.map(|(frame, _)| (frame + 1, 0)) },
+            // What aligns the stack begins another frame, and so does what ends this one; not what takes it back to a
+            // place in it.
+            SpEffect::Recorded => match self.registers[Register::SP.index()].slot {
+                Some(slot) if matches!(instruction.step(), Step::Copy { .. } | Step::Update { .. }) => {
+                    Value { from: 0, slot: Some(slot) }
+                }
+                _ => Value { from: 0, slot: sp.slot.map(|(frame, _)| (frame + 1, 0)) },
+            },
         };
     }
 
@@ -187,6 +204,9 @@ impl State {
         }
         if from & COUNT != 0 {
             from |= SHARE;
+        }
+        if !matches!(instruction.operation(), Operation::ShiftLeft | Operation::Address) && from & NUMBER != 0 {
+            from |= MIXED;
         }
         for used in instruction.uses().iter().filter(|used| used.access.writes) {
             if let Some(own) = self.registers.get_mut(used.part.register.index()) {
@@ -231,6 +251,26 @@ pub(super) struct Given {
     pub of_chunks: Vec<LoopId>,
     /// Those of `loops` whose turns are dealt to threads one by one: `schedule(static, 1)`.
     pub cyclic: Vec<LoopId>,
+    /// The branches that compare what a runtime gave.
+    pub tests: Tests,
+}
+
+/// Branches that compare what a runtime gave.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Tests(FxHashMap<NodeId, Test>);
+
+/// One of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Test {
+    /// Whether a constant was added to what it compares: an iteration came before it, or it looks further ahead.
+    pub is_stepped: bool,
+}
+
+impl Tests {
+    /// The branch at the end of this node, if it is one.
+    pub(super) fn of(&self, node: NodeId) -> Option<Test> {
+        self.0.get(&node).copied()
+    }
 }
 
 /// What is known of a loop's test and its turns.
@@ -256,6 +296,7 @@ impl Given {
         let graph = loops.graph();
         let of_place = segment_of_place(segments);
         let mut facts: FxHashMap<LoopId, Facts> = FxHashMap::default();
+        let mut tests: FxHashMap<NodeId, Test> = FxHashMap::default();
         let mut states: Vec<Option<State>> = vec![None; graph.node_count()];
         let mut left = Vec::new();
         for function in functions {
@@ -293,16 +334,20 @@ impl Given {
                 }
             }
             let is_branch = code.last().is_some_and(|last| last.kind() == Kind::Branch);
+            let compared = state.compared[0] | state.compared[1];
+            if is_branch && compared & (NUMBER | SHARE) != 0 {
+                tests.entry(node).or_default().is_stepped |= compared & STEPPED != 0;
+            }
             for id in loops.around(node).filter(|_| is_branch) {
                 if graph.successors(node).iter().any(|next| !loops.contains(id, *next)) {
                     let facts = facts.entry(id).or_default();
-                    facts.ends_by_number |= (state.compared[0] | state.compared[1]) & (NUMBER | SHARE) != 0;
-                    facts.by_both |= state.compared[0] & state.compared[1] & NUMBER != 0;
+                    facts.ends_by_number |= compared & (NUMBER | SHARE) != 0;
+                    facts.by_both |= state.compared.iter().all(|from| from & (NUMBER | MIXED) == NUMBER);
                 }
             }
         }
         let of = |id: LoopId| facts.get(&id).copied().unwrap_or_default();
-        let mut given = Given::default();
+        let mut given = Given { tests: Tests(tests), ..Given::default() };
         for id in loops.ids().filter(|id| of(*id).ends_by_number) {
             let around: Vec<LoopId> = std::iter::successors(loops.parent(id), |outer| loops.parent(*outer)).collect();
             let outer: Vec<LoopId> = around.into_iter().filter(|outer| of(*outer).ends_by_number).collect();
@@ -316,7 +361,7 @@ impl Given {
                 _ => {}
             }
         }
-        let Given { loops, of_chunks, cyclic } = &mut given;
+        let Given { loops, of_chunks, cyclic, .. } = &mut given;
         loops.retain(|id| !of_chunks.contains(id));
         cyclic.extend(loops.iter().filter(|id| of(**id).steps_by_count));
         given

@@ -1,13 +1,14 @@
 //! The loops of a trace: natural loops of the graph of what lanes ran, found by an address, and how often each turned.
 
 use flowgraph::{Builder, Graph, LoopId, Loops, NodeId};
-use heuristics::{ControlFlow, PlaceId, SegmentId, SegmentTable};
+use heuristics::{ControlFlow, PlaceId, Segment, SegmentId, SegmentTable};
 use machine::Instruction;
 use rustc_hash::FxHashMap;
 use trace_format::{Kind, Pc};
 
 use super::super::LoopTaken;
 use super::merging::{Merging, Trips};
+use super::turns::Turns;
 use crate::lanes::brief::Brief;
 use crate::{Batch, Control, Entry};
 
@@ -49,6 +50,18 @@ impl<'a> LoopsOf<'a> {
     pub fn of_functions(flow: &'a ControlFlow, segments: &SegmentTable) -> Option<LoopsOf<'a>> {
         let (ran, of_place) = (flow.graph()?, segment_of_place(segments));
         let mut builder = Builder::new(ran.node_count());
+        let mut starts: Vec<(Pc, NodeId)> = (0..of_place.len() as u32)
+            .map(|place| (flow.start(PlaceId(place)), NodeId(place)))
+            .collect();
+        starts.sort_unstable();
+        // The node that holds the code at an address, of the same function as the branch that leads there: where no lane
+        // went that way, none may begin there.
+        let node_of = |pc: Pc, from: Option<Instruction>| {
+            let (start, node) = starts[..starts.partition_point(|(start, _)| *start <= pc)].last()?;
+            let is_in = |s: &Segment| s.instructions.iter().any(|one| one.pc == pc);
+            let is_near = from.is_some_and(|from| from.pc() >= *start);
+            (*start == pc || is_near && is_in(&segments[of_place[node.index()]])).then_some(*node)
+        };
         for node in ran.nodes() {
             let segment = of_place.get(node.index()).copied();
             let last = segment.and_then(|segment| segments.listing(segment).last());
@@ -62,7 +75,9 @@ impl<'a> LoopsOf<'a> {
             }
             let branch = last.filter(|_| kind == Some(Kind::Branch));
             let sides = branch.into_iter().flat_map(|branch| [branch.target(), Some(branch.next_pc())]).flatten();
-            for next in sides.filter_map(|pc| flow.place_at(pc)).map(|place| NodeId(place.0)) {
+            // A call that kept code outside of the function followed goes on behind it all the same.
+            let behind = last.filter(|_| kind.is_some_and(Kind::is_call)).map(Instruction::next_pc);
+            for next in sides.chain(behind).filter_map(|pc| node_of(pc, last)) {
                 if !known.contains(&next) {
                     builder.edge(node, next);
                 }
@@ -102,14 +117,24 @@ impl<'a> LoopsOf<'a> {
         self.loops.contains(id, node)
     }
 
-    fn header(&self, id: LoopId) -> PlaceId {
-        PlaceId(self.loops.header(id).0)
+    /// Where its turns begin.
+    pub fn header(&self, id: LoopId) -> NodeId {
+        self.loops.header(id)
+    }
+
+    /// Its nodes, those of loops inside of it included.
+    pub fn members(&self, id: LoopId) -> &[NodeId] {
+        self.loops.members(id)
+    }
+
+    fn first(&self, id: LoopId) -> Pc {
+        self.flow.start(PlaceId(self.header(id).0))
     }
 
     /// The last instruction of the latch that lies furthest down.
     fn back(&self, id: LoopId, segments: &SegmentTable, of_place: &[SegmentId]) -> Pc {
         let ends = self.loops.latches(id).iter().map(|latch| segments[of_place[latch.index()]].last().pc);
-        ends.max().unwrap_or_else(|| self.flow.start(self.header(id)))
+        ends.max().unwrap_or_else(|| self.first(id))
     }
 
     /// Those that a user means by code at these addresses: whose turns end there, or else begin there, or else run
@@ -172,7 +197,7 @@ impl<'a> LoopsOf<'a> {
     /// one launch.
     pub fn plan(
         &self,
-        wanted: &[LoopId],
+        (wanted, turns): (&[LoopId], &[Turns]),
         segments: &SegmentTable,
         is_dispatch: &dyn Fn(LoopId) -> bool,
         turns_are_chunks: &dyn Fn(LoopId) -> bool,
@@ -188,7 +213,8 @@ impl<'a> LoopsOf<'a> {
             }
         };
         for (number, id) in wanted.iter().enumerate() {
-            self.loops.members(*id).iter().for_each(|node| add(*node, |place| &mut place.in_loops, number));
+            let members = self.loops.members(*id).iter().chain(&turns[number].before);
+            members.for_each(|node| add(*node, |place| &mut place.in_loops, number));
             let test = self.test(*id);
             test.iter().for_each(|node| add(*node, |place| &mut place.in_tests, number));
             let around = self.loops.parent(*id).filter(|parent| is_dispatch(*parent));
@@ -202,15 +228,18 @@ impl<'a> LoopsOf<'a> {
             segments[segment].last().kind.is_call() || writes(segment)
         };
         for (number, id) in wanted.iter().enumerate() {
-            plan.of[self.loops.header(*id).index()].heads = Some(number as u32);
+            let Turns { begins, enters, aside, by_tests, .. } = &turns[number];
+            begins.iter().for_each(|node| plan.of[node.index()].heads = Some(number as u32));
+            enters.iter().chain(begins).for_each(|node| plan.of[node.index()].enters = Some(number as u32));
+            aside.iter().for_each(|node| plan.of[node.index()].aside = Some(number as u32));
             let is_latch = |node: &NodeId| self.loops.latches(*id).contains(node);
-            plan.loops.push(self.test(*id).iter().any(|node| is_latch(node) || works(node)));
+            plan.loops.push(*by_tests || self.test(*id).iter().any(|node| is_latch(node) || works(node)));
         }
         plan
     }
 
     /// The header and what always runs behind it, up to the first branch.
-    fn test(&self, id: LoopId) -> Vec<NodeId> {
+    pub fn test(&self, id: LoopId) -> Vec<NodeId> {
         let mut test = vec![self.loops.header(id)];
         let graph = &self.graph;
         while let [next] = graph.successors(test[test.len() - 1])
@@ -233,7 +262,7 @@ impl<'a> LoopsOf<'a> {
     fn all(&self, segments: &SegmentTable) -> Vec<LoopRan> {
         let of_place = segment_of_place(segments);
         let ran = |id: LoopId| LoopRan {
-            header: self.flow.start(self.header(id)),
+            header: self.first(id),
             back: self.back(id, segments, &of_place),
             depth: self.loops.depth(self.loops.header(id)),
             entries: 0,
@@ -278,14 +307,15 @@ impl<'a> LoopsOf<'a> {
 
     /// Where a loop's turns begin and end.
     pub fn ends(&self, id: LoopId, segments: &SegmentTable) -> (Pc, Pc) {
-        (self.flow.start(self.header(id)), self.back(id, segments, &segment_of_place(segments)))
+        (self.first(id), self.back(id, segments, &segment_of_place(segments)))
     }
 
     /// A count of all loops, with nothing counted yet.
     pub fn count(&self, segments: &SegmentTable) -> LoopCounter {
         let ids: Vec<LoopId> = self.loops.ids().collect();
+        let turns: Vec<Turns> = ids.iter().map(|id| Turns::at_header(self, *id)).collect();
         LoopCounter {
-            plan: self.plan(&ids, segments, &|_| false, &|_| false, &|_| false),
+            plan: self.plan((&ids, &turns), segments, &|_| false, &|_| false, &|_| false),
             found: self.all(segments),
             inside: self.inside_alone(&ids),
             trips: vec![Trips::default(); ids.len()],
@@ -320,6 +350,10 @@ pub(super) fn segment_of_place(segments: &SegmentTable) -> Vec<SegmentId> {
 pub(crate) struct Membership {
     /// The loop whose turns begin here.
     pub heads: Option<u32>,
+    /// The loop whose turns begin here if the thread is in none.
+    pub enters: Option<u32>,
+    /// The loop that it is of, and of no turn.
+    pub aside: Option<u32>,
     /// The loops that hold it.
     pub in_loops: Vec<u32>,
     /// The loops at the beginning of whose turns it always runs.

@@ -14,6 +14,7 @@ mod phases;
 mod rows;
 mod store;
 mod track;
+mod turns;
 
 use std::sync::Arc;
 
@@ -28,6 +29,7 @@ use self::given::Given;
 use self::loops::LoopsOf;
 use self::rows::AllRows;
 use self::store::{Lane, Store};
+use self::turns::{Finder, Turns};
 use super::{CutInto, View, WhichLoops};
 use crate::lanes::brief::Brief;
 use crate::lanes::kept::Keeper;
@@ -149,8 +151,20 @@ pub(super) fn into_turns(view: &View, which: &WhichLoops, bodies: &[Pc], pieces:
         )));
     }
     let deals_each = |id: LoopId| given.cyclic.contains(&id) || one_each.contains(&id);
-    let plan =
-        loops.plan(&wanted, segments, &is_dispatch, &deals_each, &|segment| view.plan.writes.is_set(segment, segments));
+    let writes = |segment: SegmentId| view.plan.writes.is_set(segment, segments);
+    let finder = Finder {
+        loops: &loops,
+        flow: &survey.control_flow,
+        segments,
+        tests: &given.tests,
+        given: &given.loops,
+        writes: &writes,
+    };
+    let turns = |id: &LoopId| {
+        if given.loops.contains(id) { finder.turns(*id) } else { Turns::at_header(&loops, *id) }
+    };
+    let turns: Vec<Turns> = wanted.iter().map(turns).collect();
+    let plan = loops.plan((&wanted, &turns), segments, &is_dispatch, &deals_each, &writes);
     let order = match () {
         () if wanted.iter().any(|id| loops.parent(*id).is_some_and(deals) || given.cyclic.contains(id)) => {
             Order::Chunks

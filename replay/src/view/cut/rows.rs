@@ -192,7 +192,8 @@ impl<'a> Splitter<'a> {
         let segments = self.all.whole.of(row);
         // The loop, and the level of its turns less that before the row.
         let mut turning = standing.map(|(of_loop, inside)| (of_loop, -inside));
-        let mut level = 0;
+        // Whether the thread may be aside, in no turn.
+        let (mut level, mut in_none) = (0, true);
         let mut begins: Vec<(usize, (bool, bool))> = Vec::new();
         for (at, id) in segments.iter().filter_map(|code| code.as_segment()).enumerate() {
             let brief = &self.briefs[id.0 as usize];
@@ -200,12 +201,15 @@ impl<'a> Splitter<'a> {
             let (turns, more) = match turning {
                 Some((_, of_turns)) if level > of_turns => (false, false),
                 Some((of_loop, of_turns)) if level == of_turns && place.in_loops.contains(&of_loop) => {
-                    let again = place.heads == Some(of_loop);
-                    (again, !again && !place.in_tests.contains(&of_loop))
+                    let is_aside = place.aside == Some(of_loop);
+                    let begins = place.heads == Some(of_loop) || in_none && place.enters == Some(of_loop);
+                    in_none = is_aside || in_none && !begins;
+                    (is_aside || begins, !is_aside && !begins && !place.in_tests.contains(&of_loop))
                 }
                 _ => {
                     let leaves = turning.is_some();
-                    turning = place.heads.map(|of_loop| (of_loop, level));
+                    turning = place.enters.map(|of_loop| (of_loop, level));
+                    in_none = false;
                     (leaves || turning.is_some(), false)
                 }
             };
@@ -275,10 +279,15 @@ mod tests {
         (0..).zip(of).map(brief).collect()
     }
 
-    /// Two loops; by place: the one that holds it, and whether the first loop's chunks are handed out around it.
-    fn plan(of: &[(Option<u32>, bool, bool)], works: [bool; 2], dealt: bool) -> LoopPlan {
-        let member = |(loop_of, in_test, around): &(Option<u32>, bool, bool)| Membership {
+    /// What a place is to two loops: the one that holds it, whether it is in its test, whether the first loop's chunks are
+    /// handed out around it, and whether it is of no turn.
+    type OfPlace = (Option<u32>, bool, bool, bool);
+
+    fn plan(of: &[OfPlace], works: [bool; 2], dealt: bool) -> LoopPlan {
+        let member = |(loop_of, in_test, around, aside): &OfPlace| Membership {
             heads: None,
+            enters: None,
+            aside: loop_of.filter(|_| *aside),
             in_loops: loop_of.iter().copied().collect(),
             in_tests: loop_of.iter().copied().filter(|_| *in_test).collect(),
             in_dispatch: if dealt && (*loop_of == Some(0) || *around) { vec![0] } else { Vec::new() },
@@ -291,7 +300,11 @@ mod tests {
         };
         for number in 0..2 {
             if let Some(header) = plan.of.iter_mut().find(|place| place.in_loops == [number]) {
-                (header.heads, header.in_tests) = (Some(number), vec![number]);
+                (header.heads, header.enters, header.in_tests) = (Some(number), Some(number), vec![number]);
+            }
+            // Another way in.
+            if let Some(entry) = plan.of.iter_mut().rfind(|place| place.in_loops == [number]) {
+                entry.enters = Some(number);
             }
         }
         plan
@@ -358,7 +371,8 @@ mod tests {
         fn rows_are_cut_as_their_segments_are(
             of_segments in prop::collection::vec((-16..16, -1..2i8, prop::bool::weighted(0.1), 0..3u32), SEGMENTS as usize),
             of_places in prop::collection::vec(
-                (prop::option::weighted(0.7, 0..2u32), any::<bool>(), any::<bool>()), SEGMENTS as usize),
+                (prop::option::weighted(0.7, 0..2u32), any::<bool>(), any::<bool>(), prop::bool::weighted(0.2)),
+                SEGMENTS as usize),
             works in any::<[bool; 2]>(),
             (dealt, of_extents) in any::<(bool, bool)>(),
             of_rows in prop::collection::vec(prop::collection::vec(0..SEGMENTS, 1..9), 1..6),
@@ -385,7 +399,7 @@ mod tests {
     #[test]
     fn a_row_in_which_a_turn_begins_is_split_there_once_for_all_threads() {
         let briefs = briefs(&[(0, 0, false, 0); SEGMENTS as usize]);
-        let mut of_places = [(None, false, false); SEGMENTS as usize];
+        let mut of_places = [(None, false, false, false); SEGMENTS as usize];
         (of_places[1].0, of_places[2].0) = (Some(0), Some(0));
         let plan = plan(&of_places, [true; 2], false);
         let mut rows = Rows::default();

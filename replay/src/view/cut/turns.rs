@@ -1,0 +1,224 @@
+//! Where the turns of a loop begin: at its header; or, where iterations that a runtime gave out turn, behind each test
+//! that asks whether there is one more.
+//!
+//! A compiler may test in the middle of a loop, let the first iteration run in front of it, or jump into it. It may also
+//! step to the next row of a collapsed loop by a branch, where a GPU divides. What stands between a test and the code of
+//! an iteration is the loop's, and no turn's.
+
+use std::collections::BTreeSet;
+
+use flowgraph::{LoopId, NodeId};
+use heuristics::{ControlFlow, PlaceId, SegmentId, SegmentTable};
+use machine::{Operand, Operator, Step};
+use trace_format::Kind;
+
+use super::given::Tests;
+use super::loops::{LoopsOf, segment_of_place};
+
+/// Where turns of a loop begin.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Turns {
+    /// One begins here, wherever the thread comes from.
+    pub begins: BTreeSet<NodeId>,
+    /// One begins here if the thread was in none.
+    pub enters: BTreeSet<NodeId>,
+    /// These are the loop's, and no turn's.
+    pub aside: BTreeSet<NodeId>,
+    /// First iterations stand here, in front of the loop.
+    pub before: BTreeSet<NodeId>,
+    /// Whether what turns is found by tests: then no turn is only a test.
+    pub by_tests: bool,
+}
+
+impl Turns {
+    /// Those of a loop of which nothing else is known.
+    pub(super) fn at_header(loops: &LoopsOf, id: LoopId) -> Turns {
+        Turns { begins: BTreeSet::from([loops.header(id)]), ..Turns::default() }
+    }
+}
+
+/// What turns are found by.
+pub(super) struct Finder<'a> {
+    pub loops: &'a LoopsOf<'a>,
+    pub flow: &'a ControlFlow,
+    pub segments: &'a SegmentTable,
+    pub tests: &'a Tests,
+    /// The loops that turn by what a runtime gave.
+    pub given: &'a [LoopId],
+    /// Whether a segment writes to memory other than the frame.
+    pub writes: &'a dyn Fn(SegmentId) -> bool,
+}
+
+impl Finder<'_> {
+    /// The turns of a loop, and the iterations in front of it.
+    pub(super) fn turns(&self, id: LoopId) -> Turns {
+        let (loops, graph) = (self.loops, self.loops.graph());
+        let of_place = segment_of_place(self.segments);
+        let header = loops.header(id);
+        let mut turns = Turns::default();
+        for test in loops.members(id).iter().filter(|node| self.tests.of(**node).is_some()) {
+            let (inside, outside): (Vec<NodeId>, Vec<NodeId>) =
+                graph.successors(*test).iter().partition(|next| loops.contains(id, **next));
+            let ([next], [_, ..]) = (&inside[..], &outside[..]) else { continue };
+            let ahead = loops.test(id);
+            let is_ahead = *next != header && ahead.contains(test);
+            let ahead: Vec<NodeId> = ahead.into_iter().take_while(|node| node != test).chain([*test]).collect();
+            let works = |node: &NodeId| self.works(of_place[node.index()]);
+            if is_ahead && !ahead.iter().any(works) {
+                turns.aside.extend(ahead);
+                turns.begins.insert(*next);
+            } else if let Some((steps, behind)) = self.steps(*next, id, &of_place) {
+                turns.aside.extend(steps);
+                turns.begins.insert(behind);
+            } else {
+                turns.begins.insert(*next);
+            }
+        }
+        turns.by_tests = !turns.begins.is_empty();
+        if !turns.by_tests {
+            return Turns::at_header(loops, id);
+        }
+        turns.begins.retain(|node| !turns.aside.contains(node));
+        let is_entry =
+            |node: &NodeId| *node == header || graph.predecessors(*node).iter().any(|from| !loops.contains(id, *from));
+        turns.enters = loops.members(id).iter().copied().filter(is_entry).collect();
+        turns.enters.retain(|node| !turns.aside.contains(node));
+        self.look_before(id, &mut turns);
+        turns
+    }
+
+    fn works(&self, segment: SegmentId) -> bool {
+        self.segments[segment].last().kind.is_call() || (self.writes)(segment)
+    }
+
+    /// Where code from here on only counts on to the next iteration, row by row: that code, and where it ends.
+    ///
+    /// Example: `x += 1; if (x == W) { y += 1; x = 0; }`, as gcc makes of `collapse(2)`.
+    fn steps(&self, from: NodeId, id: LoopId, of_place: &[SegmentId]) -> Option<(BTreeSet<NodeId>, NodeId)> {
+        let (loops, graph) = (self.loops, self.loops.graph());
+        let join = self.flow.immediate_post_dominator(PlaceId(from.0)).and_then(|pc| loops.node_at(pc))?;
+        if !loops.contains(id, join) || !self.counts_on(of_place[from.index()]) {
+            return None;
+        }
+        let (mut steps, mut left) = (BTreeSet::from([from]), vec![from]);
+        while let Some(node) = left.pop() {
+            for next in graph.successors(node).iter().filter(|next| **next != join) {
+                let is_idle = loops.contains(id, *next) && !self.works(of_place[next.index()]);
+                if !is_idle || self.tests.of(*next).is_some() || steps.len() > MOST_STEPS {
+                    return None;
+                }
+                if steps.insert(*next) {
+                    left.push(*next);
+                }
+            }
+        }
+        let resets = |node: &NodeId| *node != from && self.resets(of_place[node.index()]);
+        steps.iter().any(resets).then_some((steps, join))
+    }
+
+    /// Whether a segment adds a constant to a counter and ends with a branch on it.
+    fn counts_on(&self, segment: SegmentId) -> bool {
+        let code = self.segments.listing(segment);
+        let mut counter = None;
+        let mut is_asked = false;
+        for instruction in code.iter().flatten() {
+            if let Step::Update { operator: Operator::Add, acc, by: Operand::Constant(_), to, .. } = instruction.step()
+                && acc == to
+            {
+                (counter, is_asked) = (Some(to), true);
+            } else if instruction.flags_written() != 0 {
+                is_asked = [0, 1].iter().any(|index| Some(instruction.operand(*index)) == counter);
+            }
+        }
+        is_asked && code.last().is_some_and(|last| last.kind() == Kind::Branch)
+    }
+
+    /// Whether a segment sets a register or a place in the frame to what it was.
+    fn resets(&self, segment: SegmentId) -> bool {
+        self.segments.listing(segment).iter().flatten().any(|instruction| match instruction.step() {
+            Step::Copy { from: Operand::Constant(_) | Operand::Register(_) | Operand::Memory, .. } => true,
+            Step::Update { operator: Operator::Xor, acc, by, .. } => acc == by,
+            _ => false,
+        })
+    }
+
+    /// Looks for iterations in front of the loop: what stands between a test whose other side ends the loop and the
+    /// next such test.
+    fn look_before(&self, id: LoopId, turns: &mut Turns) {
+        let (loops, graph) = (self.loops, self.loops.graph());
+        let around: Vec<LoopId> = self.given_around(id);
+        // A way back to the beginning of a loop around this one leads to its next turn.
+        let goes_on = |from: NodeId, to: NodeId| {
+            !around.iter().any(|outer| loops.header(*outer) == to && loops.contains(*outer, from))
+        };
+        let mut leads_there = turns.enters.clone();
+        let mut left: Vec<NodeId> = leads_there.iter().copied().collect();
+        while let Some(node) = left.pop() {
+            for from in graph.predecessors(node).iter().filter(|from| !loops.contains(id, **from)) {
+                if goes_on(*from, node) && *from != graph.entry() && leads_there.insert(*from) {
+                    left.push(*from);
+                }
+            }
+        }
+        let exits: BTreeSet<NodeId> = loops
+            .members(id)
+            .iter()
+            .flat_map(|node| graph.successors(*node))
+            .copied()
+            .filter(|next| !loops.contains(id, *next))
+            .collect();
+        let reached = |from: NodeId, is_passed: &dyn Fn(NodeId) -> bool| {
+            let (mut seen, mut left) = (BTreeSet::from([from]), vec![from]);
+            while let Some(node) = left.pop() {
+                for next in graph.successors(node) {
+                    if goes_on(node, *next) && is_passed(*next) && seen.insert(*next) {
+                        left.push(*next);
+                    }
+                }
+            }
+            seen
+        };
+        let in_front = |node: NodeId| leads_there.contains(&node) && !loops.contains(id, node);
+        let is_exit = |side: NodeId| {
+            !leads_there.contains(&side)
+                && (exits.contains(&side)
+                    || !reached(side, &|_| true).iter().any(|node| self.given.iter().any(|g| loops.header(*g) == *node)))
+        };
+        // The tests with their sides that lead to the loop.
+        let mut tests: Vec<(NodeId, NodeId)> = Vec::new();
+        for node in leads_there.iter().copied().filter(|node| in_front(*node) && self.tests.of(*node).is_some()) {
+            let (goes, leaves): (Vec<NodeId>, Vec<NodeId>) =
+                graph.successors(node).iter().partition(|next| leads_there.contains(*next));
+            if let ([goes], [leaves, ..]) = (&goes[..], &leaves[..])
+                && is_exit(*leaves)
+            {
+                tests.push((node, *goes));
+            }
+        }
+        for (test, goes) in &tests {
+            if !in_front(*goes) {
+                continue;
+            }
+            let behind = reached(*goes, &in_front);
+            let is_next = |(next, _): &&(NodeId, NodeId)| {
+                next != test && behind.contains(next) && self.tests.of(*next).is_some_and(|test| test.is_stepped)
+            };
+            if tests.iter().any(|next| is_next(&next)) {
+                turns.begins.insert(*goes);
+                turns.before.extend(behind);
+            } else {
+                turns.aside.extend(behind);
+            }
+        }
+        // What comes behind the only test is none of the loop.
+        turns.aside.retain(|node| loops.contains(id, *node) || turns.before.contains(node));
+        turns.begins.retain(|node| !turns.aside.contains(node));
+    }
+
+    fn given_around(&self, id: LoopId) -> Vec<LoopId> {
+        std::iter::successors(self.loops.parent(id), |outer| self.loops.parent(*outer)).collect()
+    }
+}
+
+/// The code that steps to the next row has at most so many branches for each loop of the source.
+const MOST_STEPS: usize = 12;
