@@ -9,6 +9,7 @@ use attribution::table::{Align, grouped, percent};
 use attribution::{Source, locks};
 use heuristics::Spec;
 use replay::metrics::Causes;
+use replay::view::CutInto;
 use replay::{Outcome, Prepared, ReplayOptions};
 use verdict::{Machine, Range, Subject};
 
@@ -60,6 +61,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let trace = selection::open(&args.trace)?;
     let view = args.selection.view(&trace)?;
     say!("{}", view.summary());
+    if let Some(doubt) = view.summary().cut.as_ref().and_then(CutInto::withheld) {
+        anyhow::bail!("nothing is checked: {doubt}");
+    }
     let subject = Subject::of(args.machine, args.heuristic.iter().cloned().collect());
     let options = ReplayOptions { measures: vec![Causes::measure()], ..args.selection.options() };
     let options = subject.options(options, &view);

@@ -188,7 +188,8 @@ impl Sync {
                 !waits
             }
             Control::Sp(_) | Control::Level(_) | Control::Stack { .. } => true,
-            Control::Begin { .. } | Control::Chunk { .. } | Control::Piece { .. } | Control::Team { .. } => true,
+            Control::Begin { .. } | Control::Chunk { .. } | Control::Piece { .. } => true,
+            Control::Team { .. } | Control::Iterations(_) => true,
         }
     }
 

@@ -119,6 +119,7 @@ fn control_to_bytes(control: Control) -> [u8; CONTROL_BYTES] {
         Control::Chunk { first, stride } => (9, first as u64, stride),
         Control::Team { league, order } => (10, league.0.into(), order),
         Control::Piece { first, taskloop } => (11, first as u64, taskloop),
+        Control::Iterations(number) => (12, number, 0),
     };
     let mut bytes = [which; CONTROL_BYTES];
     bytes[1..9].copy_from_slice(&large.to_le_bytes());
@@ -142,6 +143,7 @@ fn control_of_bytes(bytes: &[u8; CONTROL_BYTES]) -> Option<Control> {
         9 => Control::Chunk { first: large as i64, stride: small },
         10 => Control::Team { league: EpisodeId(large as u32), order: small },
         11 => Control::Piece { first: large as i64, taskloop: small },
+        12 => Control::Iterations(large),
         _ => return None,
     })
 }
@@ -360,6 +362,7 @@ mod tests {
             Control::Team { league: EpisodeId(u32::MAX), order: 7 },
             Control::Chunk { first: -7, stride: 1 << 31 },
             Control::Piece { first: 1 << 40, taskloop: u32::MAX },
+            Control::Iterations(1 << 40),
         ];
         Batch { codes, controls, sps, addresses }
     }

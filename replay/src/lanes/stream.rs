@@ -61,6 +61,8 @@ pub enum Control {
         /// How much more that of the next chunk is, which the thread goes to by itself; 0 where there is none.
         stride: u32,
     },
+    /// So many iterations has the chunk or piece that comes next. Only in such streams, too.
+    Iterations(u64),
     /// The thread runs a piece of a taskloop. Only in such streams, too.
     Piece {
         /// What orders it among those of the taskloop, as for a chunk.

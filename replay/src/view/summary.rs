@@ -58,6 +58,18 @@ pub struct CutInto {
     pub order: &'static str,
     /// The loops whose turns the lanes are.
     pub loops: Vec<LoopTaken>,
+    /// Why these may be other lanes than those that were asked for, with the way out; empty where nothing says so.
+    pub doubts: Vec<String>,
+    /// Whether nothing can be said of the lanes where there are doubts: nobody named the loop.
+    pub is_withheld: bool,
+}
+
+impl CutInto {
+    /// Why no verdict is given on these lanes, if none is.
+    #[must_use]
+    pub fn withheld(&self) -> Option<&str> {
+        self.doubts.first().filter(|_| self.is_withheld).map(String::as_str)
+    }
 }
 
 /// A loop whose turns are lanes. Branches are those at the end of a turn, to which compilers give the line of the `for`
@@ -195,6 +207,9 @@ impl fmt::Display for Summary {
         if self.unsure_joins > 0 {
             let (joins, them) = (plural(self.unsure_joins, "join"), if self.unsure_joins == 1 { "it" } else { "them" });
             write!(f, "; which threads {joins} joined is not certain, so no order is taken from {them}")?;
+        }
+        for doubt in self.cut.iter().flat_map(|cut| &cut.doubts) {
+            write!(f, "; not sure: {doubt}")?;
         }
         if let Some(CutInto { barriers: 1.., .. }) = &self.cut {
             write!(f, "; lanes that are not threads do not wait at barriers")?;

@@ -202,6 +202,15 @@ impl Chunk {
         let down = self.step < 0 || self.step == 0 && self.upper < self.lower;
         if down { self.lower.wrapping_neg() } else { self.lower }
     }
+
+    /// How many iterations it has; none where the trace does not say: the step is unknown, or the thread goes on to
+    /// further chunks by itself.
+    #[must_use]
+    pub fn iterations(&self) -> Option<u64> {
+        let (span, step) = (i128::from(self.upper.wrapping_sub(self.lower)), i128::from(self.step));
+        let is_known = self.stride == 0 && step != 0;
+        is_known.then(|| u64::try_from((span + step - step.signum()) / step).ok()).flatten()
+    }
 }
 
 /// How a thread ended.

@@ -16,7 +16,7 @@ use heuristics::Program;
 use replay::Outcome;
 use replay::metrics::{Causes, Contention};
 use replay::suggest::{Estimate, Suggestions, issued};
-use replay::view::{LoopRan, View};
+use replay::view::{CutInto, LoopRan, View};
 use serde::Serialize;
 use serde_json::{Value, json};
 use trace_format::Trace;
@@ -168,15 +168,19 @@ impl Verdict {
             lock,
         };
         let alone = outcome.lanes < 2;
-        let places = match outcome.found::<Causes>().filter(|_| !alone) {
+        let withheld = view.summary().cut.as_ref().and_then(CutInto::withheld);
+        let places = match outcome.found::<Causes>().filter(|_| !alone && withheld.is_none()) {
             Some(causes) => advisor.places(causes, source),
             None => Vec::new(),
         };
         Verdict {
-            headline: headline(figure, &coverage, balance.as_ref().filter(|_| is_chance), items, outcome),
+            headline: match withheld {
+                Some(doubt) => format!("withheld: {doubt}."),
+                None => headline(figure, &coverage, balance.as_ref().filter(|_| is_chance), items, outcome),
+            },
             warnings: warnings(figure, balance.as_ref(), items, outcome, view),
             sentences: sentences(outcome, *suggestions, source),
-            holds: !alone && !is_chance,
+            holds: !alone && !is_chance && withheld.is_none(),
             figure: figure.clone(),
             coverage,
             items: items.cloned(),
@@ -350,6 +354,10 @@ fn warnings(
     view: &View,
 ) -> Vec<String> {
     let mut all = Vec::new();
+    if let Some(cut) = &view.summary().cut {
+        // The first one is the headline where the verdict is withheld.
+        all.extend(cut.doubts.iter().skip(usize::from(cut.withheld().is_some())).map(|doubt| format!("{doubt}.")));
+    }
     let own_waits = view.summary().own_waits;
     if own_waits > 0 {
         all.push(format!(

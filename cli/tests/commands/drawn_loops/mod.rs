@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 
 use replay::Batch;
-use replay::view::{CodeFilter, Lanes, ViewOptions, WhichLoops};
+use replay::view::{CodeFilter, CutInto, Lanes, ViewOptions, WhichLoops};
 use trace_format::Trace;
 
 use self::program::{MARK, Program, program};
@@ -44,8 +44,8 @@ fn built_and_traced(program: &Program, folder: &Path) -> String {
     trace
 }
 
-/// By launch, by lane: how often it runs the mark; or what is said in place of lanes.
-fn marks(trace: &str) -> Result<Vec<Vec<u32>>, String> {
+/// By launch, by lane: how often it runs the mark; or what is said in place of lanes. With what is said of the lanes.
+fn marks(trace: &str) -> Result<(Vec<Vec<u32>>, Option<String>), String> {
     let trace = Trace::open(Path::new(trace)).unwrap();
     let lanes = Lanes::Iterations(WhichLoops::Worksharing);
     let options = ViewOptions { lanes, code: CodeFilter::Main, ..ViewOptions::default() };
@@ -67,13 +67,14 @@ fn marks(trace: &str) -> Result<Vec<Vec<u32>>, String> {
     };
     let numbers: Vec<usize> = (0..view.lanes().len()).collect();
     let launches = numbers.chunk_by(|a, b| view.lanes()[*a].generation == view.lanes()[*b].generation);
-    Ok(launches.map(|lanes| lanes.iter().map(|lane| of_lane(*lane)).collect()).collect())
+    let withheld = view.summary().cut.as_ref().and_then(CutInto::withheld).map(str::to_owned);
+    Ok((launches.map(|lanes| lanes.iter().map(|lane| of_lane(*lane)).collect()).collect(), withheld))
 }
 
 fn found(program: &Program, folder: &Path) -> Found {
     let trace = built_and_traced(program, folder);
-    let launches = match marks(&trace) {
-        Ok(launches) => launches,
+    let (launches, withheld) = match marks(&trace) {
+        Ok(found) => found,
         Err(why) => return Found::Said(why),
     };
     // Each loop is a launch; which of them comes first changes nothing.
@@ -85,10 +86,16 @@ fn found(program: &Program, folder: &Path) -> Found {
         let found = left.iter().position(|lanes| is_it(wanted, lanes));
         found.map(|at| left.swap_remove(at)).is_some()
     };
-    let fits = program.loops.iter().all(is_there) && launches.len() == program.loops.len();
+    // One of which nothing is known has what the others leave.
+    let mut loops: Vec<&Vec<Option<u32>>> = program.loops.iter().collect();
+    loops.sort_by_key(|lanes| lanes.iter().filter(|marks| marks.is_none()).count());
+    let fits = loops.into_iter().all(is_there) && launches.len() == program.loops.len();
     let sizes = |loops: &mut dyn Iterator<Item = (usize, u32)>| {
         loops.map(|(lanes, marks)| format!("{lanes} ({marks})")).collect::<Vec<_>>().join(", ")
     };
+    if let Some(doubt) = withheld {
+        return Found::Said(if fits { format!("right, but: {doubt}") } else { doubt });
+    }
     if fits {
         return Found::Right;
     }
@@ -105,13 +112,13 @@ fn said(number: u64, program: &Program, found: &Found) -> String {
     format!("{number}: {} {} threads {}: {found:?}", program.compiler, program.flags.join(" "), program.threads)
 }
 
-/// What became of a program with this number. The source of one that is wrong stays in target/drawn-loops.
+/// What became of a program with this number. The source of one that is not right stays in target/drawn-loops.
 fn tried(number: u64) -> (Found, String) {
     let folder = tempfile::tempdir().unwrap();
     let program = program(number);
     let found = found(&program, folder.path());
     let said = said(number, &program, &found);
-    if let Found::Wrong(_) = &found {
+    if found != Found::Right {
         let kept = crate::support::root().join("target/drawn-loops");
         std::fs::create_dir_all(&kept).unwrap();
         std::fs::write(kept.join(format!("{number}.c")), format!("// {said}\n{}", program.source)).unwrap();

@@ -1,7 +1,7 @@
 //! What becomes of a thread's instructions where it is cut into lanes.
 
 /// Instructions and times, by what became of them.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Counts {
     pub kept: u64,
     pub outside: u64,
@@ -13,6 +13,41 @@ pub(super) struct Counts {
     pub barriers: u64,
     /// Whether threads reached a loop several times in one launch.
     pub dealt: bool,
+    /// By loop.
+    pub told: Vec<Told>,
+    /// Iterations that threads were given and never reached.
+    pub missed: u64,
+}
+
+/// Chunks of a loop of which the trace says how many iterations they have, beside the lanes that they became.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Told {
+    pub iterations: u64,
+    pub lanes: u64,
+    /// Chunks that became more or fewer lanes than they have iterations.
+    pub unlike: u64,
+    /// Lanes of other chunks.
+    pub untold: u64,
+}
+
+impl Told {
+    pub fn chunk(&mut self, iterations: u64, lanes: u64) {
+        self.iterations += iterations;
+        self.lanes += lanes;
+        self.unlike += u64::from(iterations != lanes);
+    }
+
+    fn add(&mut self, other: &Told) {
+        self.iterations += other.iterations;
+        self.lanes += other.lanes;
+        self.unlike += other.unlike;
+        self.untold += other.untold;
+    }
+
+    /// Whether each lane is one of the iterations that the runtime gave out, and each of those is a lane.
+    pub fn are_all(&self) -> bool {
+        self.lanes > 0 && self.unlike == 0 && self.untold == 0
+    }
 }
 
 impl Counts {
@@ -23,5 +58,8 @@ impl Counts {
         self.entries += other.entries;
         self.barriers += other.barriers;
         self.dealt |= other.dealt;
+        self.told.resize(self.told.len().max(other.told.len()), Told::default());
+        self.told.iter_mut().zip(&other.told).for_each(|(own, other)| own.add(other));
+        self.missed += other.missed;
     }
 }

@@ -1,7 +1,7 @@
 //! Cuts the stream of a thread into lanes: where one begins, its stack pointer counts as 0 and its call level as 1, as
 //! those of a thread do.
 
-use super::counts::Counts;
+use super::counts::{Counts, Told};
 use super::loops::LoopPlan;
 use super::rows::{AllRows, Part, Splitter, Total};
 use super::store::Store;
@@ -126,6 +126,13 @@ pub(super) struct Cutter<'a, 'k> {
     chunk: u32,
     /// The iterations that it was given last, if it has not reached them: see [`Control::Chunk`].
     given: Option<(i64, u32)>,
+    /// How many those are, where the trace says it: of the chunk that it was given last, and of the one that it runs,
+    /// with its loop and the number of lanes before that.
+    next_told: Option<u64>,
+    told: Option<u64>,
+    runs_told: Option<(u32, u64, usize)>,
+    /// Whether teams of a construct run: their shares of a loop are dealt out once more.
+    in_construct: bool,
     /// The same of the chunk that it runs; of calls, the thread's last event before this one.
     runs: Option<(i64, u32)>,
     /// The piece of a taskloop that it runs.
@@ -153,13 +160,17 @@ impl<'a, 'k> Cutter<'a, 'k> {
             lanes: Vec::new(),
             launches: Vec::new(),
             accesses: Vec::new(),
-            counts: Counts::default(),
+            counts: Counts { told: vec![Told::default(); loops], ..Counts::default() },
             met: None,
             launch: Launch { generation, ..Launch::default() },
             times: vec![0; loops],
             dispatch: None,
             chunk: 0,
             given: None,
+            next_told: None,
+            told: None,
+            runs_told: None,
+            in_construct: false,
             runs: None,
             piece: None,
             order: 0,
@@ -188,6 +199,7 @@ impl<'a, 'k> Cutter<'a, 'k> {
     pub(super) fn finish(mut self) -> Result<Pieces> {
         self.leave_loop();
         self.end_lane();
+        self.compare();
         let Cutter { track, lanes, launches, accesses, counts, .. } = self;
         Ok(Pieces { store: track.finish()?, lanes, launches, accesses, counts })
     }
@@ -196,12 +208,21 @@ impl<'a, 'k> Cutter<'a, 'k> {
         match control {
             Control::Sp(_) | Control::Level(_) | Control::Stack { .. } => self.track.stand(control),
             Control::Begin { after } => self.extent(after)?,
-            Control::Chunk { first, stride } => self.given = Some((first, stride)),
+            Control::Chunk { first, stride } => {
+                if self.turning.is_none() {
+                    self.compare();
+                }
+                self.given = Some((first, stride));
+                self.told = self.next_told.take();
+            }
+            Control::Iterations(number) => self.next_told = Some(number),
             Control::Piece { first, taskloop } => {
                 self.piece = Some(Piece { taskloop, first, level: None });
             }
             Control::Team { league, order } => {
                 self.leave_loop();
+                self.compare();
+                self.in_construct = true;
                 (self.launch.team, self.launch.behind) = (Some(league), None);
                 self.times.fill(0);
                 (self.dispatch, self.given, self.runs) = (None, None, None);
@@ -238,6 +259,8 @@ impl<'a, 'k> Cutter<'a, 'k> {
     fn extent(&mut self, after: Seq) -> Result<()> {
         self.leave_loop();
         self.end_lane();
+        self.compare();
+        self.in_construct = false;
         (self.launch.team, self.launch.behind) = (self.met.take(), None);
         self.times.fill(0);
         self.dispatch = None;
@@ -402,7 +425,7 @@ impl<'a, 'k> Cutter<'a, 'k> {
                 turning.is_more_than_test = plan.loops[turning.of_loop as usize];
                 let turning = *turning;
                 if plan.turns_are_chunks[turning.of_loop as usize] {
-                    self.next_chunk();
+                    self.next_chunk(turning.of_loop);
                 }
                 let launch = self.launch_of(turning);
                 self.end_lane();
@@ -421,9 +444,9 @@ impl<'a, 'k> Cutter<'a, 'k> {
                     self.counts.entries += 1;
                     self.chunk = 0;
                     self.dispatch = place.in_dispatch.contains(&of_loop).then_some((of_loop, level));
-                    self.runs = self.given.take();
+                    self.take_given(of_loop);
                 } else {
-                    self.next_chunk();
+                    self.next_chunk(of_loop);
                 }
                 let is_more_than_test = plan.loops[of_loop as usize];
                 let taskloop = piece.map(|piece| piece.taskloop);
@@ -436,11 +459,30 @@ impl<'a, 'k> Cutter<'a, 'k> {
     }
 
     /// The thread begins another chunk.
-    fn next_chunk(&mut self) {
+    fn next_chunk(&mut self, of_loop: u32) {
         self.chunk += 1;
         let next = self.runs.filter(|(_, stride)| *stride != 0);
         let next = next.map(|(first, stride)| (first.wrapping_add(stride.into()), stride));
-        self.runs = self.given.take().or(next);
+        self.take_given(of_loop);
+        self.runs = self.runs.or(next);
+    }
+
+    /// The thread reaches what it was given.
+    fn take_given(&mut self, of_loop: u32) {
+        let told = self.told.take();
+        self.compare();
+        self.runs_told = told.map(|number| (of_loop, number, self.lanes.len()));
+        self.runs = self.given.take();
+    }
+
+    /// The chunk that the thread ran has ended: as many lanes as iterations? So has one that it never reached.
+    fn compare(&mut self) {
+        if let Some((of_loop, iterations, before)) = self.runs_told.take() {
+            self.counts.told[of_loop as usize].chunk(iterations, (self.lanes.len() - before) as u64);
+        }
+        if let Some(iterations) = self.told.take().filter(|_| !self.in_construct) {
+            self.counts.missed += iterations;
+        }
     }
 
     /// The launch of the loop's turns now.
@@ -458,6 +500,9 @@ impl<'a, 'k> Cutter<'a, 'k> {
         if turning.is_more_than_test {
             self.end_lane();
         } else if let Some(open) = self.open.take() {
+            if self.runs_told.is_none() {
+                self.counts.told[turning.of_loop as usize].untold -= 1;
+            }
             self.track.take_back();
             self.counts.last_tests += open.kept;
             self.lanes.pop();
@@ -468,6 +513,9 @@ impl<'a, 'k> Cutter<'a, 'k> {
     fn begin_lane(&mut self, launch: Launch) -> Result<()> {
         self.track.begin(None)?;
         let first = self.runs.map(|(first, _)| first);
+        if let Some(turning) = self.turning.filter(|_| self.runs_told.is_none()) {
+            self.counts.told[turning.of_loop as usize].untold += 1;
+        }
         if self.launches.last() != Some(&launch) {
             self.launches.push(launch);
         }

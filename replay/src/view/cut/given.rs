@@ -20,6 +20,8 @@ use super::loops::{LoopsOf, segment_of_place};
 struct Value {
     /// Bits: see [`NUMBER`], [`COUNT`] and [`SHARE`].
     from: u8,
+    /// How often the thread's number is in it, where it is a sum: as long as that is known.
+    times: Option<i64>,
     /// It is the address of a slot: in which frame (a new one begins where the stack is aligned), and where there.
     slot: Option<(u32, i64)>,
 }
@@ -34,6 +36,19 @@ const SHARE: u8 = 4;
 const STEPPED: u8 = 8;
 /// It is some bits of such a value, or mixed with others: no bound, but what an iteration made of its number.
 const MIXED: u8 = 16;
+
+impl Value {
+    /// How often the thread's number is in it.
+    fn times(self) -> Option<i64> {
+        if self.from & NUMBER == 0 { Some(0) } else { self.times }
+    }
+
+    /// A sum in which it is so often; where it has cancelled out, only what hangs on the number of threads is left.
+    fn summed(self, times: Option<i64>) -> Value {
+        let kept = if times == Some(0) { self.from & (COUNT | SHARE) } else { self.from };
+        Value { from: kept, times, ..self }
+    }
+}
 
 /// What registers and slots hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -84,11 +99,13 @@ impl State {
     fn meet(&mut self, other: &State) -> bool {
         let before = self.clone();
         for (own, other) in self.registers.iter_mut().zip(&other.registers) {
+            own.times = own.times().filter(|times| other.times() == Some(*times));
             own.from |= other.from;
             own.slot = own.slot.filter(|slot| other.slot == Some(*slot));
         }
         for (slot, value) in &other.slots {
             let own = self.slots.entry(*slot).or_insert(*value);
+            own.times = own.times().filter(|times| value.times() == Some(*times));
             own.from |= value.from;
             own.slot = own.slot.filter(|slot| value.slot == Some(*slot));
         }
@@ -167,19 +184,29 @@ impl State {
                     _ if matches!(operator, Operator::And | Operator::Or | Operator::Xor) => from |= MIXED,
                     _ => {}
                 }
-                self.set(to, Value { from, slot }, instruction);
+                let times = match (operator, by) {
+                    (Operator::Add, _) if instruction.operation() == Operation::Subtract => {
+                        one.times().zip(other.times()).map(|(one, other)| one.wrapping_sub(other))
+                    }
+                    (Operator::Add, _) => one.times().zip(other.times()).map(|(one, other)| one.wrapping_add(other)),
+                    (Operator::Multiply, Operand::Constant(by)) => one.times().map(|one| one.wrapping_mul(by)),
+                    _ => None,
+                };
+                self.set(to, Value { from, times, slot }.summed(times), instruction);
             }
             Step::Other => self.other(instruction),
         }
         self.registers[Register::SP.index()] = match instruction.sp() {
-            SpEffect::Add(by) => Value { from: 0, slot: sp.slot.map(|(frame, at)| (frame, at + i64::from(by))) },
+            SpEffect::Add(by) => {
+                Value { from: 0, times: None, slot: sp.slot.map(|(frame, at)| (frame, at + i64::from(by))) }
+            }
             // What aligns the stack begins another frame, and so does what ends this one; not what takes it back to a
             // place in it.
             SpEffect::Recorded => match self.registers[Register::SP.index()].slot {
                 Some(slot) if matches!(instruction.step(), Step::Copy { .. } | Step::Update { .. }) => {
-                    Value { from: 0, slot: Some(slot) }
+                    Value { from: 0, times: None, slot: Some(slot) }
                 }
-                _ => Value { from: 0, slot: sp.slot.map(|(frame, _)| (frame + 1, 0)) },
+                _ => Value { from: 0, times: None, slot: sp.slot.map(|(frame, _)| (frame + 1, 0)) },
             },
         };
     }
@@ -208,13 +235,33 @@ impl State {
         if !matches!(instruction.operation(), Operation::ShiftLeft | Operation::Address) && from & NUMBER != 0 {
             from |= MIXED;
         }
+        let times = self.times_of_other(instruction);
         for used in instruction.uses().iter().filter(|used| used.access.writes) {
             if let Some(own) = self.registers.get_mut(used.part.register.index()) {
-                *own = Value { from, slot: None };
+                *own = Value { from, times, slot: None }.summed(times);
             }
         }
         if instruction.memory().first().is_some_and(|memory| memory.access.writes) {
-            self.set(Operand::Memory, Value { from, slot: None }, instruction);
+            self.set(Operand::Memory, Value { from, times: None, slot: None }, instruction);
+        }
+    }
+
+    /// How often the thread's number is in what an instruction makes that shifts, or works out an address.
+    fn times_of_other(&self, instruction: Instruction) -> Option<i64> {
+        let times = |register: Register| self.register(register).times();
+        match instruction.operation() {
+            Operation::ShiftLeft => {
+                let Operand::Constant(by) = instruction.operand(1) else { return None };
+                let one = instruction.register(0).map(|part| times(part.register))??;
+                Some(one.wrapping_shl(by as u32))
+            }
+            Operation::Address => {
+                let memory = instruction.address()?;
+                let base = memory.base.map_or(Some(0), |part| times(part.register))?;
+                let index = memory.index.map_or(Some(0), |part| times(part.register))?;
+                Some(base.wrapping_add(index.wrapping_mul(memory.scale.into())))
+            }
+            _ => None,
         }
     }
 
@@ -227,7 +274,7 @@ impl State {
                 .into_iter()
                 .flat_map(|(frame, sp)| (0..FURTHER_ARGUMENTS).map(move |index| (frame, sp + 8 * index)));
             let steps: Vec<(u32, i64)> = further.filter_map(|slot| self.slots.get(&slot)?.slot).collect();
-            let given = |from| move |slot| (slot, Value { from, slot: None });
+            let given = |from| move |slot| (slot, Value { from, times: None, slot: None });
             self.slots.extend(bounds.into_iter().map(given(NUMBER)));
             self.slots.extend(steps.into_iter().map(given(COUNT)));
         }
@@ -238,7 +285,7 @@ impl State {
             Some(Gives::Count) => COUNT,
             _ => 0,
         };
-        self.registers[Register::AX.index()] = Value { from, slot: None };
+        self.registers[Register::AX.index()] = Value { from, times: Some(1), slot: None };
     }
 }
 
@@ -251,6 +298,11 @@ pub(super) struct Given {
     pub of_chunks: Vec<LoopId>,
     /// Those of `loops` whose turns are dealt to threads one by one: `schedule(static, 1)`.
     pub cyclic: Vec<LoopId>,
+    /// Those of `loops` whose end is only a part of what a thread was given, as where a compiler vectorises or unrolls: a
+    /// turn may be several iterations.
+    pub in_parts: Vec<LoopId>,
+    /// Functions that ask whether their thread has any iteration, and have no such loop.
+    pub lost: Vec<Pc>,
     /// The branches that compare what a runtime gave.
     pub tests: Tests,
 }
@@ -264,6 +316,8 @@ pub(super) struct Tests(FxHashMap<NodeId, Test>);
 pub(super) struct Test {
     /// Whether a constant was added to what it compares: an iteration came before it, or it looks further ahead.
     pub is_stepped: bool,
+    /// Whether it compares two values that hang on the thread's number, and both as they are.
+    is_of_bounds: bool,
 }
 
 impl Tests {
@@ -280,18 +334,21 @@ struct Facts {
     ends_by_number: bool,
     /// So do both values that its test compares.
     by_both: bool,
+    /// A test of it compares no value that is a part of another.
+    by_whole: bool,
     /// A turn adds what hangs on the number of threads.
     steps_by_count: bool,
 }
 
 impl Given {
     /// The outermost such loops of the functions that begin at these addresses, and of those that ask the runtime.
-    /// `called` gives the name of the function that a call's target is.
+    /// `called` gives the name of the function that a call's target is, `function_of` the one that holds an address.
     pub fn of(
         loops: &LoopsOf,
         functions: &[Pc],
         segments: &SegmentTable,
         called: &dyn Fn(Pc) -> Option<String>,
+        function_of: &dyn Fn(Pc) -> Option<Pc>,
     ) -> Given {
         let graph = loops.graph();
         let of_place = segment_of_place(segments);
@@ -336,12 +393,15 @@ impl Given {
             let is_branch = code.last().is_some_and(|last| last.kind() == Kind::Branch);
             let compared = state.compared[0] | state.compared[1];
             if is_branch && compared & (NUMBER | SHARE) != 0 {
-                tests.entry(node).or_default().is_stepped |= compared & STEPPED != 0;
+                let test = tests.entry(node).or_default();
+                test.is_stepped |= compared & STEPPED != 0;
+                test.is_of_bounds |= state.compared.iter().all(|from| from & (NUMBER | MIXED) == NUMBER);
             }
             for id in loops.around(node).filter(|_| is_branch) {
                 if graph.successors(node).iter().any(|next| !loops.contains(id, *next)) {
                     let facts = facts.entry(id).or_default();
                     facts.ends_by_number |= compared & (NUMBER | SHARE) != 0;
+                    facts.by_whole |= compared & (NUMBER | SHARE) != 0 && compared & MIXED == 0;
                     facts.by_both |= state.compared.iter().all(|from| from & (NUMBER | MIXED) == NUMBER);
                 }
             }
@@ -361,9 +421,17 @@ impl Given {
                 _ => {}
             }
         }
+        given.in_parts = given.loops.iter().copied().filter(|id| !of(*id).by_whole).collect();
+        let places = loops;
         let Given { loops, of_chunks, cyclic, .. } = &mut given;
         loops.retain(|id| !of_chunks.contains(id));
         cyclic.extend(loops.iter().filter(|id| of(**id).steps_by_count));
+        let function = |node: NodeId| function_of(segments[of_place[node.index()]].start());
+        let with_loops: Vec<Option<Pc>> = given.loops.iter().map(|id| function(places.header(*id))).collect();
+        let asking = given.tests.0.iter().filter(|(_, test)| test.is_of_bounds).map(|(node, _)| function(*node));
+        given.lost = asking.filter(|function| !with_loops.contains(function)).flatten().collect();
+        given.lost.sort_unstable();
+        given.lost.dedup();
         given
     }
 }

@@ -50,9 +50,8 @@ impl<'a> LoopsOf<'a> {
     pub fn of_functions(flow: &'a ControlFlow, segments: &SegmentTable) -> Option<LoopsOf<'a>> {
         let (ran, of_place) = (flow.graph()?, segment_of_place(segments));
         let mut builder = Builder::new(ran.node_count());
-        let mut starts: Vec<(Pc, NodeId)> = (0..of_place.len() as u32)
-            .map(|place| (flow.start(PlaceId(place)), NodeId(place)))
-            .collect();
+        let mut starts: Vec<(Pc, NodeId)> =
+            (0..of_place.len() as u32).map(|place| (flow.start(PlaceId(place)), NodeId(place))).collect();
         starts.sort_unstable();
         // The node that holds the code at an address, of the same function as the branch that leads there: where no lane
         // went that way, none may begin there.

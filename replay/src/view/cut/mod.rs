@@ -20,16 +20,18 @@ use std::sync::Arc;
 
 use flowgraph::LoopId;
 use heuristics::{SegmentId, SegmentTable};
+use machine::Instruction;
 use rayon::prelude::*;
 use trace_format::{Pc, Seq, Trace};
 
-use self::counts::Counts;
+use self::counts::{Counts, Told};
 use self::cutter::{Begun, Cutter, Launch, Rule};
 use self::given::Given;
 use self::loops::LoopsOf;
 use self::rows::AllRows;
 use self::store::{Lane, Store};
 use self::turns::{Finder, Turns};
+use super::code_filter::Class;
 use super::{CutInto, View, WhichLoops};
 use crate::lanes::brief::Brief;
 use crate::lanes::kept::Keeper;
@@ -119,18 +121,19 @@ pub(super) fn into_turns(view: &View, which: &WhichLoops, bodies: &[Pc], pieces:
         loops.has(id, segments, &|segment| team_call(&view.trace, segments, segment).is_some_and(wanted))
     };
     let called = |pc: Pc| Some(view.trace.symbol_of(pc).filter(|symbol| symbol.pc == pc)?.name.clone());
-    let given = Given::of(&loops, &asking(view, bodies), segments, &called);
+    let function_of = |pc: Pc| view.trace.symbol_of(pc).map(|symbol| symbol.pc);
+    let given = Given::of(&loops, &asking(view, bodies), segments, &called, &function_of);
     let deals = |id: LoopId| given.of_chunks.contains(&id);
     let is_dispatch = |id: LoopId| deals(id) || calls(id, &|call| call == TeamCall::Chunk);
     let is_around = |id: LoopId| deals(id) || calls(id, &|_| true);
     let mut one_each = Vec::new();
     let wanted = match which {
         WhichLoops::Worksharing => {
-            let bodies = if given.loops.is_empty() { bodies } else { &[] };
             // A loop that gets one iteration a time has none inside.
             let holds = |outer: LoopId| given.loops.iter().any(|id| loops.is_in(*id, outer));
             one_each = loops.ids().filter(|id| calls(*id, &|call| call == TeamCall::Chunk) && !holds(*id)).collect();
             one_each.retain(|id| !given.loops.contains(id));
+            let bodies = if given.loops.is_empty() && one_each.is_empty() { bodies } else { &[] };
             let mut all = loops.outermost(&[bodies, pieces].concat(), &is_around);
             all.extend(given.loops.iter().chain(&one_each));
             all.sort_unstable();
@@ -180,8 +183,20 @@ pub(super) fn into_turns(view: &View, which: &WhichLoops, bodies: &[Pc], pieces:
         [first, second] => format!("iterations of the loops at {first} and {second}"),
         several => format!("iterations of {} loops, the first at {}", several.len(), several[0]),
     };
+    let (told, missed) = (made.2.told.clone(), made.2.missed);
     let mut made = described(made, listed);
     made.2.loops = wanted.iter().map(|id| loops.taken(*id, segments)).collect();
+    let asked = Asked {
+        which,
+        wanted: &wanted,
+        loops: &loops,
+        segments,
+        pieces,
+        one_each: &one_each,
+        serialized: serialized(view),
+    };
+    made.2.is_withheld = *which == WhichLoops::Worksharing;
+    made.2.doubts = doubts(&view.trace, &asked, &given, (&told, missed));
     Ok(made)
 }
 
@@ -199,6 +214,91 @@ fn asking(view: &View, bodies: &[Pc]) -> Vec<Pc> {
     all.dedup();
     all
 }
+
+/// Which loops were asked for, and what was found.
+struct Asked<'a> {
+    which: &'a WhichLoops,
+    wanted: &'a [LoopId],
+    loops: &'a LoopsOf<'a>,
+    segments: &'a SegmentTable,
+    pieces: &'a [Pc],
+    one_each: &'a [LoopId],
+    /// Where a region ran on one thread alone.
+    serialized: Option<Pc>,
+}
+
+/// Why turns may be other things than iterations.
+fn doubts(trace: &Trace, asked: &Asked, given: &Given, (told, missed): (&[Told], u64)) -> Vec<String> {
+    let Asked { which, wanted, loops, pieces, one_each, serialized, segments } = asked;
+    let mut all = Vec::new();
+    let at = |id: LoopId| named(trace, loops.ends(id, segments).0);
+    let is_worksharing = **which == WhichLoops::Worksharing;
+    let function_of = |pc: Pc| trace.symbol_of(pc).map(|symbol| symbol.pc);
+    let has_loop = |function: Pc| wanted.iter().any(|id| function_of(loops.ends(*id, segments).0) == Some(function));
+    let is_given = |id: &LoopId| given.loops.contains(id) || one_each.contains(id);
+    let is_in_parts = |(number, id): &(usize, &LoopId)| given.in_parts.contains(id) && !told[*number].are_all();
+    for (_, id) in wanted.iter().enumerate().filter(is_in_parts) {
+        all.push(format!(
+            "the loop at {} ends by a part of its thread's share: a lane may be several iterations, as where the \
+             compiler vectorised or unrolled it; {PLAINLY}",
+            at(*id)
+        ));
+    }
+    let unlike = told.iter().zip(*wanted).filter(|(told, id)| told.unlike > 0 && (is_worksharing || is_given(id)));
+    for (told, id) in unlike {
+        all.push(format!(
+            "{} lanes were made of {} iterations that the runtime gave to the loop at {}: the compiler may have \
+             unrolled or vectorised it, or it is another one; {PLAINLY}, or name the loop with --loop",
+            told.lanes,
+            told.iterations,
+            at(*id)
+        ));
+    }
+    if is_worksharing && missed > 0 {
+        all.push(format!(
+            "{missed} iterations that the runtime gave out are in no lane: the compiler may have unrolled their loop; \
+             {PLAINLY}, or name the loop with --loop"
+        ));
+    }
+    if is_worksharing && pieces.is_empty() && !wanted.iter().any(is_given) {
+        all.push(format!(
+            "no loop was found whose end hangs on what OpenMP gave its thread: taken is {}; name the loop with --loop \
+             (`replay --loops` lists those that ran)",
+            wanted.iter().map(|id| at(*id)).collect::<Vec<_>>().join(" and ")
+        ));
+    } else if is_worksharing && let Some(function) = given.lost.iter().find(|function| !has_loop(**function)) {
+        all.push(format!(
+            "of the iterations that {} shares out no loop was found: they are in no lane; {PLAINLY}, or name the loop \
+             with --loop",
+            named(trace, *function)
+        ));
+    }
+    if is_worksharing && let Some(pc) = serialized {
+        all.push(format!(
+            "a parallel region ran on one thread, at {}, and its iterations are in no lane: let it run on several \
+             (its `if` clause, or a region around it, says otherwise), or name the loop with --loop",
+            named(trace, *pc)
+        ));
+    }
+    all
+}
+
+/// Where clang's code ran a parallel region on the thread that came to it, without a team.
+fn serialized(view: &View) -> Option<Pc> {
+    let segments = view.segments();
+    let calls = segments.iter().filter(|(_, segment)| segment.last().kind.is_call());
+    let is_it = |name: &str| name.starts_with("__kmpc_serialized_parallel");
+    let mut those = calls.filter(|(id, _)| {
+        let target = segments.listing(*id).last().and_then(Instruction::target);
+        let is_own = view.plan.blocks.class(*id) == Class::Keep;
+        is_own && target.and_then(|target| view.trace.symbol_of(target)).is_some_and(|symbol| is_it(&symbol.name))
+    });
+    those.next().map(|(_, segment)| segment.last().pc)
+}
+
+/// How to get a loop of which a turn is an iteration.
+const PLAINLY: &str =
+    "build it without that (-fno-unroll-loops -fno-tree-vectorize, clang: -fno-vectorize) and trace again";
 
 fn no_loop(which: &WhichLoops) -> Error {
     Error::Request(match which {
@@ -398,5 +498,21 @@ fn described((cut, lanes, counts, order): (Cut, Vec<LaneOrigin>, Counts, Order),
              not known (a static schedule has the loop's own numbers, and trace --memory often tells them)"
         }
     };
-    (cut, lanes, CutInto { what, launches, kept, outside, last_tests, barriers, dealt, order, loops: Vec::new() })
+    (
+        cut,
+        lanes,
+        CutInto {
+            what,
+            launches,
+            kept,
+            outside,
+            last_tests,
+            barriers,
+            dealt,
+            order,
+            loops: Vec::new(),
+            is_withheld: false,
+            doubts: Vec::new(),
+        },
+    )
 }

@@ -182,7 +182,9 @@ impl Finder<'_> {
         let is_exit = |side: NodeId| {
             !leads_there.contains(&side)
                 && (exits.contains(&side)
-                    || !reached(side, &|_| true).iter().any(|node| self.given.iter().any(|g| loops.header(*g) == *node)))
+                    || !reached(side, &|_| true)
+                        .iter()
+                        .any(|node| self.given.iter().any(|g| loops.header(*g) == *node)))
         };
         // The tests with their sides that lead to the loop.
         let mut tests: Vec<(NodeId, NodeId)> = Vec::new();

@@ -167,6 +167,9 @@ impl ThreadState<'_> {
             }
         } else {
             let stride = u32::try_from(chunk.stride.unsigned_abs()).unwrap_or(0);
+            if let Some(number) = chunk.iterations() {
+                push_control(batch, Control::Iterations(number));
+            }
             push_control(batch, Control::Chunk { first: chunk.first(), stride });
         }
     }
