@@ -1,8 +1,8 @@
 //! What all lanes of a view share: the static program, and what the first look at the trace decided.
 
 use heuristics::SegmentTable;
-use rustc_hash::FxHashMap;
-use trace_format::Trace;
+use rustc_hash::{FxHashMap, FxHashSet};
+use trace_format::{Pc, Trace};
 
 use super::blocks::BlockFacts;
 use super::code_filter::Classifier;
@@ -20,6 +20,8 @@ use crate::waiting::{Waiting, Writes};
 pub(super) struct Plan {
     pub table: SegmentTable,
     pub blocks: BlockFacts,
+    /// Where calls return that give a team its share of a loop, in functions that start threads for it.
+    pub distributes: FxHashSet<Pc>,
     /// Which part of each thread is replayed, and what to say about it.
     pub choice: Choice,
     pub lock_rule: Locks,
@@ -51,6 +53,8 @@ impl Plan {
         let classifier = (!is_text).then(|| Classifier::new(trace, options.code));
         let waiting = segments.waiting(&options.spin);
         let table = segments.table;
+        let distributes =
+            if options.lanes == Lanes::Threads { FxHashSet::default() } else { distributing(trace, &table) };
         Plan {
             blocks: BlockFacts::new(trace, &table, classifier.as_ref(), (&choice.rule, &waiting)),
             choice,
@@ -67,8 +71,22 @@ impl Plan {
             is_text,
             tells_extents: options.lanes != Lanes::Threads,
             has_memory: trace.meta().memory,
+            distributes,
         }
     }
+}
+
+/// Where calls return that give iterations of a loop, in functions that start threads.
+fn distributing(trace: &Trace, table: &SegmentTable) -> FxHashSet<Pc> {
+    let calls = |prefix: &'static str| {
+        table.iter().filter_map(move |(id, segment)| {
+            let call = table.listing(id).last().filter(|_| segment.last().kind.is_call())?;
+            let is_it = trace.symbol_of(call.target()?)?.name.starts_with(prefix);
+            is_it.then(|| (trace.symbol_of(call.pc()).map(|symbol| symbol.pc), call.next_pc()))
+        })
+    };
+    let forking: Vec<Option<Pc>> = calls("__kmpc_fork_call").map(|(function, _)| function).collect();
+    calls("__kmpc_for_static_init").filter(|(function, _)| forking.contains(function)).map(|(_, site)| site).collect()
 }
 
 fn lock_table(threads: &[ThreadSurvey]) -> LockTable {

@@ -131,8 +131,6 @@ pub(super) struct Cutter<'a, 'k> {
     next_told: Option<u64>,
     told: Option<u64>,
     runs_told: Option<(u32, u64, usize)>,
-    /// Whether teams of a construct run: their shares of a loop are dealt out once more.
-    in_construct: bool,
     /// The same of the chunk that it runs; of calls, the thread's last event before this one.
     runs: Option<(i64, u32)>,
     /// The piece of a taskloop that it runs.
@@ -170,7 +168,6 @@ impl<'a, 'k> Cutter<'a, 'k> {
             next_told: None,
             told: None,
             runs_told: None,
-            in_construct: false,
             runs: None,
             piece: None,
             order: 0,
@@ -217,12 +214,15 @@ impl<'a, 'k> Cutter<'a, 'k> {
             }
             Control::Iterations(number) => self.next_told = Some(number),
             Control::Piece { first, taskloop } => {
+                if self.turning.is_none() {
+                    self.compare();
+                }
                 self.piece = Some(Piece { taskloop, first, level: None });
+                self.told = self.next_told.take();
             }
             Control::Team { league, order } => {
                 self.leave_loop();
                 self.compare();
-                self.in_construct = true;
                 (self.launch.team, self.launch.behind) = (Some(league), None);
                 self.times.fill(0);
                 (self.dispatch, self.given, self.runs) = (None, None, None);
@@ -260,7 +260,6 @@ impl<'a, 'k> Cutter<'a, 'k> {
         self.leave_loop();
         self.end_lane();
         self.compare();
-        self.in_construct = false;
         (self.launch.team, self.launch.behind) = (self.met.take(), None);
         self.times.fill(0);
         self.dispatch = None;
@@ -438,6 +437,7 @@ impl<'a, 'k> Cutter<'a, 'k> {
                 if let Some(piece) = piece {
                     self.counts.entries += 1;
                     self.chunk = 0;
+                    self.take_given(of_loop);
                     self.runs = Some((piece.first, 0));
                 } else if self.dispatch != Some((of_loop, level)) {
                     self.times[of_loop as usize] += 1;
@@ -480,7 +480,7 @@ impl<'a, 'k> Cutter<'a, 'k> {
         if let Some((of_loop, iterations, before)) = self.runs_told.take() {
             self.counts.told[of_loop as usize].chunk(iterations, (self.lanes.len() - before) as u64);
         }
-        if let Some(iterations) = self.told.take().filter(|_| !self.in_construct) {
+        if let Some(iterations) = self.told.take() {
             self.counts.missed += iterations;
         }
     }

@@ -154,12 +154,12 @@ impl State {
     fn run(&mut self, instruction: Instruction, called: Option<&str>) {
         if instruction.flags_written() != 0 {
             let operands = [0, 1].map(|index| self.value(instruction.operand(index), instruction).from);
-            let has_two = instruction.operand_count() > 1 && !matches!(instruction.operand(1), Operand::Constant(_));
-            self.compared = if has_two { operands } else { [operands[0]; 2] };
-            // A reduction's last step tries again until no other thread was there meanwhile.
-            if instruction.is_atomic() {
-                self.compared = [0; 2];
-            }
+            let is_one = instruction.operand(0) == instruction.operand(1);
+            self.compared = match instruction.operation() {
+                Operation::Compare if matches!(instruction.operand(1), Operand::Constant(_)) => [operands[0]; 2],
+                Operation::Test if !is_one => [operands[0] | operands[1] | MIXED; 2],
+                _ => operands,
+            };
         }
         if instruction.kind().is_call() {
             self.call(called.and_then(gives));
@@ -195,6 +195,12 @@ impl State {
                 self.set(to, Value { from, times, slot }.summed(times), instruction);
             }
             Step::Other => self.other(instruction),
+        }
+        let compares = matches!(instruction.operation(), Operation::Compare | Operation::Test);
+        if instruction.flags_written() != 0 && !compares {
+            // A reduction's last step tries again until no other thread was there meanwhile.
+            let result = self.value(instruction.operand(0), instruction).from;
+            self.compared = [if instruction.is_atomic() { 0 } else { result }; 2];
         }
         self.registers[Register::SP.index()] = match instruction.sp() {
             SpEffect::Add(by) => {
@@ -265,6 +271,17 @@ impl State {
         }
     }
 
+    /// The function's arguments give it a part of a taskloop: gcc's data begin with its bounds, and in clang's task they
+    /// stand behind what all tasks have.
+    fn take_piece(&mut self) {
+        // As of frames that none is.
+        let bounds = [(u32::MAX, 7, [0, 8]), (u32::MAX - 1, 6, [0x28, 0x30])];
+        for (frame, register, places) in bounds {
+            self.registers[register].slot = Some((frame, 0));
+            self.slots.extend(places.map(|at| ((frame, at), Value { from: NUMBER, ..Value::default() })));
+        }
+    }
+
     fn call(&mut self, gives: Option<Gives>) {
         if matches!(gives, Some(Gives::Bounds)) {
             let pointed = ARGUMENTS.iter().filter_map(|register| self.registers[*register].slot);
@@ -318,6 +335,8 @@ pub(super) struct Test {
     pub is_stepped: bool,
     /// Whether it compares two values that hang on the thread's number, and both as they are.
     is_of_bounds: bool,
+    /// Whether no lane took its other side.
+    is_one_way: bool,
 }
 
 impl Tests {
@@ -341,11 +360,12 @@ struct Facts {
 }
 
 impl Given {
-    /// The outermost such loops of the functions that begin at these addresses, and of those that ask the runtime.
+    /// The outermost such loops of the functions that begin at these addresses, and of `pieces`, which are given a part
+    /// of a taskloop.
     /// `called` gives the name of the function that a call's target is, `function_of` the one that holds an address.
     pub fn of(
         loops: &LoopsOf,
-        functions: &[Pc],
+        (functions, pieces): (&[Pc], &[Pc]),
         segments: &SegmentTable,
         called: &dyn Fn(Pc) -> Option<String>,
         function_of: &dyn Fn(Pc) -> Option<Pc>,
@@ -356,10 +376,13 @@ impl Given {
         let mut tests: FxHashMap<NodeId, Test> = FxHashMap::default();
         let mut states: Vec<Option<State>> = vec![None; graph.node_count()];
         let mut left = Vec::new();
-        for function in functions {
+        for function in functions.iter().chain(pieces) {
             let Some(node) = loops.node_at(*function) else { continue };
             let mut state = State::default();
             state.registers[Register::SP.index()].slot = Some((0, 0));
+            if pieces.contains(function) {
+                state.take_piece();
+            }
             states[node.index()] = Some(state);
             left.push(node);
         }
@@ -396,6 +419,7 @@ impl Given {
                 let test = tests.entry(node).or_default();
                 test.is_stepped |= compared & STEPPED != 0;
                 test.is_of_bounds |= state.compared.iter().all(|from| from & (NUMBER | MIXED) == NUMBER);
+                test.is_one_way = graph.successors(node).len() < 2;
             }
             for id in loops.around(node).filter(|_| is_branch) {
                 if graph.successors(node).iter().any(|next| !loops.contains(id, *next)) {
@@ -433,6 +457,42 @@ impl Given {
         given.lost.sort_unstable();
         given.lost.dedup();
         given
+    }
+}
+
+impl Tests {
+    /// Ways back that no lane took: from a test behind an iteration, of which only the side is known that ends the loop,
+    /// to where the thread came to that iteration.
+    pub(super) fn ways_back(&self, loops: &LoopsOf, functions: &[Pc]) -> Vec<(NodeId, NodeId)> {
+        let graph = loops.graph();
+        let entries: Vec<NodeId> = functions.iter().filter_map(|pc| loops.node_at(*pc)).collect();
+        let mut all = Vec::new();
+        for (test, facts) in &self.0 {
+            if !(facts.is_one_way && facts.is_stepped && facts.is_of_bounds) || loops.around(*test).next().is_some() {
+                continue;
+            }
+            let (mut seen, mut left, mut begins) = (vec![*test], vec![*test], Vec::new());
+            while let Some(node) = left.pop() {
+                let before = graph.predecessors(node);
+                if entries.contains(&node)
+                    || before.iter().any(|from| self.of(*from).is_some_and(|test| test.is_of_bounds))
+                {
+                    begins.push(node);
+                    continue;
+                }
+                for from in before.iter().filter(|from| **from != graph.entry()) {
+                    if !seen.contains(from) {
+                        seen.push(*from);
+                        left.push(*from);
+                    }
+                }
+            }
+            if let [begin] = begins[..] {
+                all.push((*test, begin));
+            }
+        }
+        all.sort_unstable();
+        all
     }
 }
 

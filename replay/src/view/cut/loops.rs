@@ -86,6 +86,21 @@ impl<'a> LoopsOf<'a> {
         Some(LoopsOf { flow, loops: Loops::of(&graph), graph })
     }
 
+    /// The same with these edges too.
+    pub fn with(&self, edges: &[(NodeId, NodeId)]) -> LoopsOf<'a> {
+        let mut builder = Builder::new(self.graph.node_count());
+        for node in self.graph.nodes() {
+            for next in self.graph.successors(node) {
+                builder.edge(node, *next);
+            }
+        }
+        edges.iter().for_each(|(from, to)| {
+            builder.edge(*from, *to);
+        });
+        let graph = builder.build(self.graph.entry());
+        LoopsOf { flow: self.flow, loops: Loops::of(&graph), graph }
+    }
+
     /// The graph of what ran.
     pub fn graph(&self) -> &Graph {
         &self.graph

@@ -117,12 +117,21 @@ pub(super) fn into_turns(view: &View, which: &WhichLoops, bodies: &[Pc], pieces:
     let segments = view.segments();
     let survey = Survey::new(view, true)?;
     let loops = LoopsOf::of_functions(&survey.control_flow, segments).ok_or_else(|| no_loop(which))?;
+    let called = |pc: Pc| Some(view.trace.symbol_of(pc).filter(|symbol| symbol.pc == pc)?.name.clone());
+    let function_of = |pc: Pc| view.trace.symbol_of(pc).map(|symbol| symbol.pc);
+    let functions = asking(view, bodies);
+    let given = |loops: &LoopsOf| Given::of(loops, (&functions, pieces), segments, &called, &function_of);
+    let mut loops = loops;
+    let mut found = given(&loops);
+    let ways_back = found.tests.ways_back(&loops, &[&functions[..], pieces].concat());
+    if !ways_back.is_empty() {
+        loops = loops.with(&ways_back);
+        found = given(&loops);
+    }
+    let given = found;
     let calls = |id: LoopId, wanted: &dyn Fn(TeamCall) -> bool| {
         loops.has(id, segments, &|segment| team_call(&view.trace, segments, segment).is_some_and(wanted))
     };
-    let called = |pc: Pc| Some(view.trace.symbol_of(pc).filter(|symbol| symbol.pc == pc)?.name.clone());
-    let function_of = |pc: Pc| view.trace.symbol_of(pc).map(|symbol| symbol.pc);
-    let given = Given::of(&loops, &asking(view, bodies), segments, &called, &function_of);
     let deals = |id: LoopId| given.of_chunks.contains(&id);
     let is_dispatch = |id: LoopId| deals(id) || calls(id, &|call| call == TeamCall::Chunk);
     let is_around = |id: LoopId| deals(id) || calls(id, &|_| true);
@@ -134,7 +143,11 @@ pub(super) fn into_turns(view: &View, which: &WhichLoops, bodies: &[Pc], pieces:
             one_each = loops.ids().filter(|id| calls(*id, &|call| call == TeamCall::Chunk) && !holds(*id)).collect();
             one_each.retain(|id| !given.loops.contains(id));
             let bodies = if given.loops.is_empty() && one_each.is_empty() { bodies } else { &[] };
-            let mut all = loops.outermost(&[bodies, pieces].concat(), &is_around);
+            let with_loops: Vec<Option<Pc>> =
+                given.loops.iter().map(|id| function_of(loops.ends(*id, segments).0)).collect();
+            let others = pieces.iter().copied().filter(|piece| !with_loops.contains(&Some(*piece)));
+            let functions: Vec<Pc> = bodies.iter().copied().chain(others).collect();
+            let mut all = loops.outermost(&functions, &is_around);
             all.extend(given.loops.iter().chain(&one_each));
             all.sort_unstable();
             all.dedup();

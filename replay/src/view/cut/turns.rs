@@ -146,6 +146,7 @@ impl Finder<'_> {
     /// next such test.
     fn look_before(&self, id: LoopId, turns: &mut Turns) {
         let (loops, graph) = (self.loops, self.loops.graph());
+        let of_place = segment_of_place(self.segments);
         let around: Vec<LoopId> = self.given_around(id);
         // A way back to the beginning of a loop around this one leads to its next turn.
         let goes_on = |from: NodeId, to: NodeId| {
@@ -203,7 +204,11 @@ impl Finder<'_> {
             }
             let behind = reached(*goes, &in_front);
             let is_next = |(next, _): &&(NodeId, NodeId)| {
-                next != test && behind.contains(next) && self.tests.of(*next).is_some_and(|test| test.is_stepped)
+                let is_stepped = self.tests.of(*next).is_some_and(|test| test.is_stepped);
+                // An iteration stands between them only where more is done than to compare.
+                let between = || reached(*goes, &|node| in_front(node) && node != *next);
+                let does = |node: NodeId| self.does_more(of_place[node.index()]);
+                next != test && behind.contains(next) && is_stepped && (does(*next) || between().into_iter().any(does))
             };
             if tests.iter().any(|next| is_next(&next)) {
                 turns.begins.insert(*goes);
@@ -215,6 +220,15 @@ impl Finder<'_> {
         // What comes behind the only test is none of the loop.
         turns.aside.retain(|node| loops.contains(id, *node) || turns.before.contains(node));
         turns.begins.retain(|node| !turns.aside.contains(node));
+    }
+
+    /// Whether a segment calls, writes, or reads memory outside of the frame, or works with vectors.
+    fn does_more(&self, segment: SegmentId) -> bool {
+        self.works(segment)
+            || self.segments.listing(segment).iter().flatten().any(|instruction| {
+                instruction.memory().iter().any(|memory| !memory.is_in_frame())
+                    || instruction.uses().iter().any(|used| !used.part.register.is_general())
+            })
     }
 
     fn given_around(&self, id: LoopId) -> Vec<LoopId> {

@@ -161,16 +161,15 @@ impl ThreadState<'_> {
         if let Some(number) = if is_piece { self.taskloops.next() } else { None } {
             let piece = Control::Piece { first: chunk.first(), taskloop: *number };
             match self.extents.is_open() {
-                true if self.extents.is_fresh() => self.piece = Some(piece),
-                true => push_control(batch, piece),
+                true if self.extents.is_fresh() => self.piece = Some((chunk.iterations(), piece)),
+                true => push_piece(batch, chunk.iterations(), piece),
                 false => {}
             }
         } else {
             let stride = u32::try_from(chunk.stride.unsigned_abs()).unwrap_or(0);
-            if let Some(number) = chunk.iterations() {
-                push_control(batch, Control::Iterations(number));
-            }
-            push_control(batch, Control::Chunk { first: chunk.first(), stride });
+            // A team's share of a loop is dealt to its threads once more.
+            let iterations = chunk.iterations().filter(|_| !self.plan.distributes.contains(&chunk.site));
+            push_piece(batch, iterations, Control::Chunk { first: chunk.first(), stride });
         }
     }
 
@@ -289,4 +288,12 @@ impl ThreadState<'_> {
             push_control(batch, Control::Release(id));
         }
     }
+}
+
+/// What a thread was given, behind the number of its iterations.
+pub(super) fn push_piece(batch: &mut Batch, iterations: Option<u64>, given: Control) {
+    if let Some(number) = iterations {
+        push_control(batch, Control::Iterations(number));
+    }
+    push_control(batch, given);
 }

@@ -69,7 +69,7 @@ pub(super) struct ThreadState<'a> {
     /// The body of a task that has just begun.
     task_body: Option<u64>,
     /// The piece of a taskloop that the extent is, until the stream says so.
-    piece: Option<Control>,
+    piece: Option<(Option<u64>, Control)>,
 
     sp: u64,
     /// Whether frames have to be looked at before the next instruction: the stack pointer has jumped.
@@ -208,8 +208,8 @@ impl<'a> ThreadState<'a> {
         if self.plan.tells_extents {
             push_control(batch, Control::Begin { after: self.task.unwrap_or(self.now) });
             self.tell_team(batch);
-            if let Some(piece) = self.piece.take() {
-                push_control(batch, piece);
+            if let Some((iterations, piece)) = self.piece.take() {
+                events::push_piece(batch, iterations, piece);
             }
         }
         self.base = self.sp;
