@@ -7,7 +7,7 @@ use crate::Operation;
 pub(super) fn of(decoded: &Instruction) -> Operation {
     match decoded.mnemonic() {
         mnemonic if moves(mnemonic) => Operation::Move,
-        M::Movzx | M::Movsx | M::Movsxd => Operation::Extend,
+        M::Movzx | M::Movsx | M::Movsxd | M::Cbw | M::Cwde | M::Cdqe => Operation::Extend,
         M::Lea => Operation::Address,
         M::Push => Operation::Push,
         M::Pop => Operation::Pop,

@@ -369,6 +369,7 @@ pub fn told(view: &View, lane: usize) -> String {
         Told::Comes(Control::Chunk { first, .. }) => format!("chunk{first}"),
         Told::Comes(Control::Piece { first, .. }) => format!("piece{first}"),
         Told::Comes(Control::Team { order, .. }) => format!("team{order}"),
+        Told::Comes(Control::Iterations(number)) => format!("iterations{number}"),
     };
     // Every stream of these recordings tells first where its stack lies: what is asked for is the rest.
     let rest = follow(view, lane).into_iter().filter(|t| !matches!(t, Told::Comes(Control::Stack { .. })));

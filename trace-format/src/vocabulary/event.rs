@@ -203,13 +203,12 @@ impl Chunk {
         if down { self.lower.wrapping_neg() } else { self.lower }
     }
 
-    /// How many iterations it has; none where the trace does not say: the step is unknown, or the thread goes on to
-    /// further chunks by itself.
+    /// How many iterations it has; none where the trace does not say, as the step is unknown. At most so many where the
+    /// thread may go on to further chunks by itself (`stride` is not 0): the loop may end before.
     #[must_use]
     pub fn iterations(&self) -> Option<u64> {
         let (span, step) = (i128::from(self.upper.wrapping_sub(self.lower)), i128::from(self.step));
-        let is_known = self.stride == 0 && step != 0;
-        is_known.then(|| u64::try_from((span + step - step.signum()) / step).ok()).flatten()
+        (step != 0).then(|| u64::try_from((span + step - step.signum()) / step).ok()).flatten()
     }
 }
 

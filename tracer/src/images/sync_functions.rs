@@ -71,6 +71,10 @@ pub enum Role {
     SetsTeamSize(Argument),
     /// It gives the thread iterations of a loop.
     GivesChunk(LoopCall),
+    /// The thread runs a parallel region by itself behind it, until it calls [`Role::EndsAlone`].
+    BeginsAlone,
+    /// That region has ended.
+    EndsAlone,
     /// It makes pieces of a taskloop of a task, whose body it shows ([`TaskCall::KmpTaskloop`]).
     MakesPieces,
 }
@@ -82,7 +86,7 @@ impl Role {
         let [first, second] = match self {
             Role::Sync { object, argument, .. } => [object, argument],
             Role::SetsTeamSize(size) => [size, Argument::None],
-            Role::GivesChunk(_) | Role::MakesPieces => [Argument::None; 2],
+            Role::GivesChunk(_) | Role::MakesPieces | Role::BeginsAlone | Role::EndsAlone => [Argument::None; 2],
         };
         [first, second].into_iter().any(|a| match a {
             Argument::Register(n) | Argument::Int(n) => n == number,
@@ -98,6 +102,7 @@ impl Role {
             Role::Sync { argument: Argument::Task(call), .. } => Some(call),
             Role::MakesPieces => Some(TaskCall::KmpTaskloop),
             Role::Sync { .. } | Role::SetsTeamSize(_) | Role::GivesChunk(_) => None,
+            Role::BeginsAlone | Role::EndsAlone => None,
         }
     }
 
@@ -245,6 +250,8 @@ pub const TABLE: &[(&str, Role)] = &[
     ("GOMP_ordered_end", alone(OrderedLeave)),
     ("__kmpc_fork_call", KMP_FORK),
     ("__kmpc_fork_call_if", KMP_FORK),
+    ("__kmpc_serialized_parallel", Role::BeginsAlone),
+    ("__kmpc_end_serialized_parallel", Role::EndsAlone),
     ("__kmpc_fork_teams", role(TeamsFork, Argument::Register(2), Argument::None)),
     ("GOMP_teams_reg", role(TeamsFork, Argument::Register(0), Argument::Int(2))),
     ("GOMP_target", GOMP_TARGET),

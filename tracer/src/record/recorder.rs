@@ -20,6 +20,7 @@ use crate::images::modules::ModuleMap;
 use crate::limit::Limit;
 use crate::record::blocks::{Interner, PendingBlock};
 use crate::record::output::Output;
+use crate::record::sync_stack::SyncStack;
 
 /// How many threads can act at one time; each gets a number of its own for it.
 const AT_ONE_TIME: u64 = 64;
@@ -219,6 +220,21 @@ impl Recorder {
     pub fn leave(&mut self, thread: ThreadId, function: SyncFunction, result: u64) {
         let seq = self.seq(thread);
         self.event(thread, Event::Leave { function, result, seq });
+    }
+
+    /// The thread runs a parallel region by itself from here on; it is at this function's first instruction.
+    pub fn begin_alone(&mut self, thread: ThreadId, sync: &mut SyncStack, function: u64, modules: &ModuleMap) {
+        for entered in sync.begin_alone() {
+            let threads = u64::from(*entered == SyncFunction::ParallelFork);
+            self.enter(thread, *entered, function, threads, modules);
+        }
+    }
+
+    /// That region has ended.
+    pub fn end_alone(&mut self, thread: ThreadId, sync: &mut SyncStack) {
+        for left in sync.end_alone() {
+            self.leave(thread, left, 0);
+        }
     }
 
     /// The thread waited at a futex.

@@ -12,6 +12,9 @@ use trace_format::SyncFunction;
 enum Frame {
     /// A function that was entered.
     Call { function: SyncFunction, sp: u64 },
+    /// A parallel region that the thread runs by itself, from one call to another: its fork, or its body. None where a
+    /// fork runs it, which tells of it.
+    Alone(Option<SyncFunction>),
     /// A signal handler: what lies below goes on after it.
     Signal { interrupted: Interrupted, alternate: Option<Range<u64>> },
 }
@@ -24,6 +27,9 @@ pub struct Interrupted {
     /// Whether control was just transferred to what the handler came before.
     pub transferred: bool,
 }
+
+/// What a region is in that a thread runs by itself.
+const ALONE: [SyncFunction; 2] = [SyncFunction::ParallelFork, SyncFunction::ParallelBody];
 
 /// The functions that a thread is inside of, outermost first.
 #[derive(Clone, Debug, Default)]
@@ -41,8 +47,8 @@ impl SyncStack {
     /// With a stack pointer up to this one, no function is left.
     #[must_use]
     pub fn safe_up_to(&self) -> u64 {
-        match self.frames.last() {
-            None => u64::MAX,
+        match self.frames.iter().rfind(|frame| !matches!(frame, Frame::Alone(_))) {
+            None | Some(Frame::Alone(_)) => u64::MAX,
             Some(Frame::Call { sp, .. }) => *sp,
             Some(Frame::Signal { interrupted, alternate: None }) => interrupted.sp,
             Some(Frame::Signal { .. }) => 0,
@@ -58,6 +64,35 @@ impl SyncStack {
             self.frames.push(Frame::Call { function, sp });
         }
         !again
+    }
+
+    /// The thread runs a parallel region by itself from here on, until [`SyncStack::end_alone`]: what it enters.
+    pub fn begin_alone(&mut self) -> &'static [SyncFunction] {
+        let in_fork = matches!(
+            self.frames.last(),
+            Some(Frame::Call { function: SyncFunction::ParallelFork | SyncFunction::TeamsFork, .. })
+        );
+        if in_fork {
+            self.frames.push(Frame::Alone(None));
+            return &[];
+        }
+        self.frames.extend(ALONE.map(|function| Frame::Alone(Some(function))));
+        &ALONE
+    }
+
+    /// That region ends: what the thread leaves, the innermost first.
+    pub fn end_alone(&mut self) -> Vec<SyncFunction> {
+        let Some(last) = self.frames.iter().rposition(|frame| matches!(frame, Frame::Alone(_))) else {
+            return Vec::new();
+        };
+        let first = if self.frames[last] == Frame::Alone(None) { last } else { last + 1 - ALONE.len() };
+        let left = self.frames.drain(first..).rev();
+        left.filter_map(|frame| match frame {
+            Frame::Alone(function) => function,
+            Frame::Call { function, .. } => Some(function),
+            Frame::Signal { .. } => None,
+        })
+        .collect()
     }
 
     /// A signal handler starts; `alternate` is the stack of its own that it runs on.
@@ -78,7 +113,9 @@ impl SyncStack {
     /// To be called until there is none. `same_stack` tells whether two addresses lie on one stack.
     pub fn leave(&mut self, sp: u64, mut same_stack: impl FnMut(u64, u64) -> bool) -> Option<SyncFunction> {
         loop {
-            match self.frames.last()? {
+            // A region that the thread runs by itself is left with what it lies in.
+            let around = self.frames.iter().rfind(|frame| !matches!(frame, Frame::Alone(_)))?;
+            match around {
                 Frame::Call { function, sp: entry } => {
                     let (function, entry) = (*function, *entry);
                     let returned = sp == entry + 8;
@@ -86,8 +123,11 @@ impl SyncStack {
                     if !returned && !unwound() {
                         return None;
                     }
-                    self.frames.pop();
-                    return Some(function);
+                    match self.frames.pop()? {
+                        Frame::Alone(None) => {}
+                        Frame::Alone(Some(alone)) => return Some(alone),
+                        _ => return Some(function),
+                    }
                 }
                 Frame::Signal { interrupted, alternate } => {
                     let jumped_out = match alternate {
@@ -97,8 +137,11 @@ impl SyncStack {
                     if !jumped_out {
                         return None;
                     }
-                    self.frames.pop();
+                    if let Frame::Alone(Some(alone)) = self.frames.pop()? {
+                        return Some(alone);
+                    }
                 }
+                Frame::Alone(_) => return None,
             }
         }
     }
@@ -129,6 +172,40 @@ mod tests {
         assert_eq!(stack.leave(0x7ff8, one_stack), None, "a recursion");
         assert_eq!(stack.leave(0x8008, one_stack), Some(MutexLock));
         assert_eq!(stack.leave(0x8008, one_stack), None);
+    }
+
+    #[test]
+    fn a_region_that_a_thread_runs_by_itself_lasts_until_a_call_ends_it() {
+        let mut stack = SyncStack::default();
+        stack.enter(ThreadBody, 0x9000);
+        assert_eq!(stack.begin_alone(), [ParallelFork, ParallelBody]);
+        assert_eq!(stack.safe_up_to(), 0x9000);
+        stack.enter(MutexLock, 0x7000);
+        assert_eq!(stack.leave(0x7008, one_stack), Some(MutexLock));
+        assert_eq!(stack.leave(0x8008, one_stack), None);
+        assert_eq!(stack.end_alone(), [ParallelBody, ParallelFork]);
+        assert_eq!(stack.end_alone(), []);
+        assert_eq!(stack.leave(0x9008, one_stack), Some(ThreadBody));
+    }
+
+    #[test]
+    fn a_region_that_a_thread_runs_by_itself_is_left_with_what_it_lies_in() {
+        let mut stack = SyncStack::default();
+        stack.enter(ThreadBody, 0x9000);
+        stack.begin_alone();
+        let left: Vec<_> = std::iter::from_fn(|| stack.leave(0x9008, one_stack)).collect();
+        assert_eq!(left, [ParallelBody, ParallelFork, ThreadBody]);
+    }
+
+    #[test]
+    fn a_fork_that_runs_its_region_on_one_thread_tells_of_it_once() {
+        let mut stack = SyncStack::default();
+        stack.enter(ParallelFork, 0x9000);
+        assert_eq!(stack.begin_alone(), []);
+        stack.enter(ParallelBody, 0x8000);
+        assert_eq!(stack.leave(0x8008, one_stack), Some(ParallelBody));
+        assert_eq!(stack.end_alone(), []);
+        assert_eq!(stack.leave(0x9008, one_stack), Some(ParallelFork));
     }
 
     #[test]

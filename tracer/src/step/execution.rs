@@ -106,6 +106,11 @@ impl Session<'_> {
             Role::MakesPieces => {
                 self.processes.entry(thread.process).or_default().taskloops.extend(words);
             }
+            Role::BeginsAlone => {
+                let process = self.processes.entry(thread.process).or_default();
+                self.recorder.begin_alone(thread.id, &mut thread.sync, registers.rip, &process.modules);
+            }
+            Role::EndsAlone => self.recorder.end_alone(thread.id, &mut thread.sync),
             Role::GivesChunk(call) => {
                 let word = |address| ptrace::read_u64(tid, Address(address)).unwrap_or(0);
                 thread.loop_call = Some(loop_calls::Open::at(call, registers, word));

@@ -126,16 +126,12 @@ fn tried(number: u64) -> (Found, String) {
     (found, said)
 }
 
-/// Of the first forty these are not right yet: a region that `if` runs on one thread (1), iterations that are unrolled
-/// whole (3).
-const NOT_YET: [u64; 2] = [1, 3];
-
 #[test]
 fn lanes_of_drawn_programs_are_their_iterations() {
     if !crate::support::has_openmp_of_clang() {
         return;
     }
-    for number in (0..40).filter(|number| !NOT_YET.contains(number)) {
+    for number in 0..40 {
         let (found, said) = tried(number);
         assert_eq!(found, Found::Right, "{said}");
     }

@@ -91,6 +91,17 @@ struct Piece {
     level: Option<u32>,
 }
 
+/// The chunk that a thread runs, where the trace says how many iterations it has.
+#[derive(Clone, Copy)]
+struct RunsTold {
+    of_loop: u32,
+    iterations: u64,
+    /// How many lanes there were before it.
+    before: usize,
+    /// Whether the loop may end before the chunk does.
+    may_end_before: bool,
+}
+
 /// The loop that the thread is in.
 #[derive(Clone, Copy)]
 struct Turning {
@@ -127,10 +138,10 @@ pub(super) struct Cutter<'a, 'k> {
     /// The iterations that it was given last, if it has not reached them: see [`Control::Chunk`].
     given: Option<(i64, u32)>,
     /// How many those are, where the trace says it: of the chunk that it was given last, and of the one that it runs,
-    /// with its loop and the number of lanes before that.
+    /// with what is held against it.
     next_told: Option<u64>,
     told: Option<u64>,
-    runs_told: Option<(u32, u64, usize)>,
+    runs_told: Option<RunsTold>,
     /// The same of the chunk that it runs; of calls, the thread's last event before this one.
     runs: Option<(i64, u32)>,
     /// The piece of a taskloop that it runs.
@@ -463,6 +474,12 @@ impl<'a, 'k> Cutter<'a, 'k> {
         self.chunk += 1;
         let next = self.runs.filter(|(_, stride)| *stride != 0);
         let next = next.map(|(first, stride)| (first.wrapping_add(stride.into()), stride));
+        if let (Some(told), None, Some(_)) = (self.runs_told, self.given, next) {
+            self.counts.told[of_loop as usize].chunk(told.iterations, (self.lanes.len() - told.before) as u64);
+            self.runs_told = Some(RunsTold { before: self.lanes.len(), ..told });
+            self.runs = next;
+            return;
+        }
         self.take_given(of_loop);
         self.runs = self.runs.or(next);
     }
@@ -471,16 +488,25 @@ impl<'a, 'k> Cutter<'a, 'k> {
     fn take_given(&mut self, of_loop: u32) {
         let told = self.told.take();
         self.compare();
-        self.runs_told = told.map(|number| (of_loop, number, self.lanes.len()));
         self.runs = self.given.take();
+        let may_end_before = match &self.rule {
+            Rule::Turns(plan) => self.runs.is_some_and(|(_, stride)| stride != 0) && plan.in_chunks[of_loop as usize],
+            Rule::Extents => false,
+        };
+        let before = self.lanes.len();
+        self.runs_told = told.map(|iterations| RunsTold { of_loop, iterations, before, may_end_before });
     }
 
     /// The chunk that the thread ran has ended: as many lanes as iterations? So has one that it never reached.
     fn compare(&mut self) {
-        if let Some((of_loop, iterations, before)) = self.runs_told.take() {
-            self.counts.told[of_loop as usize].chunk(iterations, (self.lanes.len() - before) as u64);
+        if let Some(told) = self.runs_told.take() {
+            let lanes = (self.lanes.len() - told.before) as u64;
+            let iterations = if told.may_end_before { told.iterations.min(lanes) } else { told.iterations };
+            self.counts.told[told.of_loop as usize].chunk(iterations, lanes);
         }
-        if let Some(iterations) = self.told.take() {
+        // A thread that goes on by itself may begin behind the loop's end.
+        let is_sure = self.given.is_none_or(|(_, stride)| stride == 0);
+        if let Some(iterations) = self.told.take().filter(|_| is_sure) {
             self.counts.missed += iterations;
         }
     }

@@ -45,7 +45,7 @@ impl Value {
 
     /// A sum in which it is so often; where it has cancelled out, only what hangs on the number of threads is left.
     fn summed(self, times: Option<i64>) -> Value {
-        let kept = if times == Some(0) { self.from & (COUNT | SHARE) } else { self.from };
+        let kept = if times == Some(0) { self.from & (COUNT | SHARE | MIXED) } else { self.from };
         Value { from: kept, times, ..self }
     }
 }
@@ -181,7 +181,7 @@ impl State {
                 match by {
                     Operand::Constant(_) if operator == Operator::Add && from & NUMBER != 0 => from |= STEPPED,
                     by if operator == Operator::Xor && by == acc => from = 0,
-                    _ if matches!(operator, Operator::And | Operator::Or | Operator::Xor) => from |= MIXED,
+                    _ if matches!(operator, Operator::And | Operator::Or | Operator::Xor) && from != 0 => from |= MIXED,
                     _ => {}
                 }
                 let times = match (operator, by) {
@@ -235,11 +235,13 @@ impl State {
         if instruction.memory().first().is_some_and(|memory| memory.access.reads) {
             from |= self.value(Operand::Memory, instruction).from;
         }
+        // What divides makes a share of a count, and a part of a share.
+        let is_whole = matches!(instruction.operation(), Operation::ShiftLeft | Operation::Address | Operation::Extend);
+        if !is_whole && from & (NUMBER | SHARE) != 0 {
+            from |= MIXED;
+        }
         if from & COUNT != 0 {
             from |= SHARE;
-        }
-        if !matches!(instruction.operation(), Operation::ShiftLeft | Operation::Address) && from & NUMBER != 0 {
-            from |= MIXED;
         }
         let times = self.times_of_other(instruction);
         for used in instruction.uses().iter().filter(|used| used.access.writes) {
@@ -334,7 +336,7 @@ pub(super) struct Test {
     /// Whether a constant was added to what it compares: an iteration came before it, or it looks further ahead.
     pub is_stepped: bool,
     /// Whether it compares two values that hang on the thread's number, and both as they are.
-    is_of_bounds: bool,
+    pub is_of_bounds: bool,
     /// Whether no lane took its other side.
     is_one_way: bool,
 }
@@ -453,6 +455,7 @@ impl Given {
         let function = |node: NodeId| function_of(segments[of_place[node.index()]].start());
         let with_loops: Vec<Option<Pc>> = given.loops.iter().map(|id| function(places.header(*id))).collect();
         let asking = given.tests.0.iter().filter(|(_, test)| test.is_of_bounds).map(|(node, _)| function(*node));
+        let asking = asking.chain(pieces.iter().map(|piece| Some(*piece)));
         given.lost = asking.filter(|function| !with_loops.contains(function)).flatten().collect();
         given.lost.sort_unstable();
         given.lost.dedup();
@@ -460,27 +463,36 @@ impl Given {
     }
 }
 
-impl Tests {
-    /// Ways back that no lane took: from a test behind an iteration, of which only the side is known that ends the loop,
-    /// to where the thread came to that iteration.
-    pub(super) fn ways_back(&self, loops: &LoopsOf, functions: &[Pc]) -> Vec<(NodeId, NodeId)> {
+impl Given {
+    /// Ways back that no lane took, in functions that have no loop: from the test behind an iteration, of which only the
+    /// side is known that ends the loop, to where the thread came to that iteration. At most one in each function.
+    pub(super) fn ways_back(&self, loops: &LoopsOf) -> Vec<(NodeId, NodeId)> {
         let graph = loops.graph();
-        let entries: Vec<NodeId> = functions.iter().filter_map(|pc| loops.node_at(*pc)).collect();
         let mut all = Vec::new();
-        for (test, facts) in &self.0 {
-            if !(facts.is_one_way && facts.is_stepped && facts.is_of_bounds) || loops.around(*test).next().is_some() {
-                continue;
+        for function in &self.lost {
+            let Some(entry) = loops.node_at(*function) else { continue };
+            let (mut own, mut left) = (vec![entry], vec![entry]);
+            while let Some(node) = left.pop() {
+                for next in graph.successors(node) {
+                    if !own.contains(next) {
+                        own.push(*next);
+                        left.push(*next);
+                    }
+                }
             }
-            let (mut seen, mut left, mut begins) = (vec![*test], vec![*test], Vec::new());
+            let is_behind = |test: &Test| test.is_one_way && test.is_stepped && test.is_of_bounds;
+            let mut tests =
+                own.iter().copied().filter(|node| self.tests.of(*node).is_some_and(|test| is_behind(&test)));
+            let (Some(test), None) = (tests.next(), tests.next()) else { continue };
+            let (mut seen, mut left, mut begins) = (vec![test], vec![test], Vec::new());
             while let Some(node) = left.pop() {
                 let before = graph.predecessors(node);
-                if entries.contains(&node)
-                    || before.iter().any(|from| self.of(*from).is_some_and(|test| test.is_of_bounds))
-                {
+                let asks = |from: &NodeId| self.tests.of(*from).is_some_and(|test| test.is_of_bounds);
+                if node == entry || before.iter().any(asks) {
                     begins.push(node);
                     continue;
                 }
-                for from in before.iter().filter(|from| **from != graph.entry()) {
+                for from in before {
                     if !seen.contains(from) {
                         seen.push(*from);
                         left.push(*from);
@@ -488,10 +500,9 @@ impl Tests {
                 }
             }
             if let [begin] = begins[..] {
-                all.push((*test, begin));
+                all.push((test, begin));
             }
         }
-        all.sort_unstable();
         all
     }
 }

@@ -218,9 +218,11 @@ impl<'a> LoopsOf<'a> {
         writes: &dyn Fn(SegmentId) -> bool,
     ) -> LoopPlan {
         let outermost = wanted.iter().map(|id| self.parent(*id).is_none()).collect();
-        let turns_are_chunks = wanted.iter().map(|id| turns_are_chunks(*id)).collect();
         let of = vec![Membership::default(); segments.places()];
-        let mut plan = LoopPlan { of, loops: Vec::new(), outermost, turns_are_chunks };
+        let is_in_chunks = |id: &LoopId| turns_are_chunks(*id) || self.loops.parent(*id).is_some_and(is_dispatch);
+        let in_chunks = wanted.iter().map(is_in_chunks).collect();
+        let turns_are_chunks = wanted.iter().map(|id| turns_are_chunks(*id)).collect();
+        let mut plan = LoopPlan { of, loops: Vec::new(), outermost, turns_are_chunks, in_chunks };
         let mut add = |node: NodeId, to: fn(&mut Membership) -> &mut Vec<u32>, number: usize| {
             if let Some(place) = plan.of.get_mut(node.index()) {
                 to(place).push(number as u32);
@@ -388,6 +390,8 @@ pub(crate) struct LoopPlan {
     pub outermost: Vec<bool>,
     /// By loop: whether each turn is a chunk of its own.
     pub turns_are_chunks: Vec<bool>,
+    /// By loop: whether its thread goes from one chunk to the next by itself.
+    pub in_chunks: Vec<bool>,
 }
 
 /// A lane's trips, by loop; only of those that it reached.

@@ -20,7 +20,6 @@ use std::sync::Arc;
 
 use flowgraph::LoopId;
 use heuristics::{SegmentId, SegmentTable};
-use machine::Instruction;
 use rayon::prelude::*;
 use trace_format::{Pc, Seq, Trace};
 
@@ -31,7 +30,6 @@ use self::loops::LoopsOf;
 use self::rows::AllRows;
 use self::store::{Lane, Store};
 use self::turns::{Finder, Turns};
-use super::code_filter::Class;
 use super::{CutInto, View, WhichLoops};
 use crate::lanes::brief::Brief;
 use crate::lanes::kept::Keeper;
@@ -123,7 +121,7 @@ pub(super) fn into_turns(view: &View, which: &WhichLoops, bodies: &[Pc], pieces:
     let given = |loops: &LoopsOf| Given::of(loops, (&functions, pieces), segments, &called, &function_of);
     let mut loops = loops;
     let mut found = given(&loops);
-    let ways_back = found.tests.ways_back(&loops, &[&functions[..], pieces].concat());
+    let ways_back = found.ways_back(&loops);
     if !ways_back.is_empty() {
         loops = loops.with(&ways_back);
         found = given(&loops);
@@ -174,6 +172,7 @@ pub(super) fn into_turns(view: &View, which: &WhichLoops, bodies: &[Pc], pieces:
         segments,
         tests: &given.tests,
         given: &given.loops,
+        cyclic: &given.cyclic,
         writes: &writes,
     };
     let turns = |id: &LoopId| {
@@ -199,15 +198,7 @@ pub(super) fn into_turns(view: &View, which: &WhichLoops, bodies: &[Pc], pieces:
     let (told, missed) = (made.2.told.clone(), made.2.missed);
     let mut made = described(made, listed);
     made.2.loops = wanted.iter().map(|id| loops.taken(*id, segments)).collect();
-    let asked = Asked {
-        which,
-        wanted: &wanted,
-        loops: &loops,
-        segments,
-        pieces,
-        one_each: &one_each,
-        serialized: serialized(view),
-    };
+    let asked = Asked { which, wanted: &wanted, loops: &loops, segments, pieces, one_each: &one_each, turns: &turns };
     made.2.is_withheld = *which == WhichLoops::Worksharing;
     made.2.doubts = doubts(&view.trace, &asked, &given, (&told, missed));
     Ok(made)
@@ -236,13 +227,12 @@ struct Asked<'a> {
     segments: &'a SegmentTable,
     pieces: &'a [Pc],
     one_each: &'a [LoopId],
-    /// Where a region ran on one thread alone.
-    serialized: Option<Pc>,
+    turns: &'a [Turns],
 }
 
 /// Why turns may be other things than iterations.
 fn doubts(trace: &Trace, asked: &Asked, given: &Given, (told, missed): (&[Told], u64)) -> Vec<String> {
-    let Asked { which, wanted, loops, pieces, one_each, serialized, segments } = asked;
+    let Asked { which, wanted, loops, pieces, one_each, turns, segments } = asked;
     let mut all = Vec::new();
     let at = |id: LoopId| named(trace, loops.ends(id, segments).0);
     let is_worksharing = **which == WhichLoops::Worksharing;
@@ -256,6 +246,11 @@ fn doubts(trace: &Trace, asked: &Asked, given: &Given, (told, missed): (&[Told],
              compiler vectorised or unrolled it; {PLAINLY}",
             at(*id)
         ));
+    }
+    for (number, id) in wanted.iter().enumerate().filter(|(number, _)| turns[*number].is_incomplete) {
+        if !told[number].are_all() {
+            all.push(format!("some iterations may run in other code than the loop at {}; {PLAINLY}", at(*id)));
+        }
     }
     let unlike = told.iter().zip(*wanted).filter(|(told, id)| told.unlike > 0 && (is_worksharing || is_given(id)));
     for (told, id) in unlike {
@@ -286,27 +281,7 @@ fn doubts(trace: &Trace, asked: &Asked, given: &Given, (told, missed): (&[Told],
             named(trace, *function)
         ));
     }
-    if is_worksharing && let Some(pc) = serialized {
-        all.push(format!(
-            "a parallel region ran on one thread, at {}, and its iterations are in no lane: let it run on several \
-             (its `if` clause, or a region around it, says otherwise), or name the loop with --loop",
-            named(trace, *pc)
-        ));
-    }
     all
-}
-
-/// Where clang's code ran a parallel region on the thread that came to it, without a team.
-fn serialized(view: &View) -> Option<Pc> {
-    let segments = view.segments();
-    let calls = segments.iter().filter(|(_, segment)| segment.last().kind.is_call());
-    let is_it = |name: &str| name.starts_with("__kmpc_serialized_parallel");
-    let mut those = calls.filter(|(id, _)| {
-        let target = segments.listing(*id).last().and_then(Instruction::target);
-        let is_own = view.plan.blocks.class(*id) == Class::Keep;
-        is_own && target.and_then(|target| view.trace.symbol_of(target)).is_some_and(|symbol| is_it(&symbol.name))
-    });
-    those.next().map(|(_, segment)| segment.last().pc)
 }
 
 /// How to get a loop of which a turn is an iteration.

@@ -297,6 +297,7 @@ mod tests {
             loops: works.to_vec(),
             outermost: vec![true, false],
             turns_are_chunks: vec![false; 2],
+            in_chunks: vec![false; 2],
         };
         for number in 0..2 {
             if let Some(header) = plan.of.iter_mut().find(|place| place.in_loops == [number]) {

@@ -26,6 +26,8 @@ pub(super) struct Turns {
     pub aside: BTreeSet<NodeId>,
     /// First iterations stand here, in front of the loop.
     pub before: BTreeSet<NodeId>,
+    /// Whether iterations may run beside the loop.
+    pub is_incomplete: bool,
     /// Whether what turns is found by tests: then no turn is only a test.
     pub by_tests: bool,
 }
@@ -45,6 +47,8 @@ pub(super) struct Finder<'a> {
     pub tests: &'a Tests,
     /// The loops that turn by what a runtime gave.
     pub given: &'a [LoopId],
+    /// Those of them of which each turn may be a chunk.
+    pub cyclic: &'a [LoopId],
     /// Whether a segment writes to memory other than the frame.
     pub writes: &'a dyn Fn(SegmentId) -> bool,
 }
@@ -75,15 +79,21 @@ impl Finder<'_> {
             }
         }
         turns.by_tests = !turns.begins.is_empty();
+        // A test that ends nothing may end a chunk, where the loop over chunks and the one in it are one.
+        let is_inner = |node: &NodeId| {
+            self.tests.of(*node).is_some_and(|test| test.is_of_bounds)
+                && graph.successors(*node).iter().all(|next| loops.contains(id, *next))
+        };
+        turns.is_incomplete = self.cyclic.contains(&id) && loops.members(id).iter().any(is_inner);
         if !turns.by_tests {
             return Turns::at_header(loops, id);
         }
         turns.begins.retain(|node| !turns.aside.contains(node));
         let is_entry =
             |node: &NodeId| *node == header || graph.predecessors(*node).iter().any(|from| !loops.contains(id, *from));
-        turns.enters = loops.members(id).iter().copied().filter(is_entry).collect();
-        turns.enters.retain(|node| !turns.aside.contains(node));
-        self.look_before(id, &mut turns);
+        let entries: BTreeSet<NodeId> = loops.members(id).iter().copied().filter(is_entry).collect();
+        turns.enters = entries.iter().copied().filter(|node| !turns.aside.contains(node)).collect();
+        self.look_before(id, &entries, &mut turns);
         turns
     }
 
@@ -144,7 +154,7 @@ impl Finder<'_> {
 
     /// Looks for iterations in front of the loop: what stands between a test whose other side ends the loop and the
     /// next such test.
-    fn look_before(&self, id: LoopId, turns: &mut Turns) {
+    fn look_before(&self, id: LoopId, entries: &BTreeSet<NodeId>, turns: &mut Turns) {
         let (loops, graph) = (self.loops, self.loops.graph());
         let of_place = segment_of_place(self.segments);
         let around: Vec<LoopId> = self.given_around(id);
@@ -152,7 +162,7 @@ impl Finder<'_> {
         let goes_on = |from: NodeId, to: NodeId| {
             !around.iter().any(|outer| loops.header(*outer) == to && loops.contains(*outer, from))
         };
-        let mut leads_there = turns.enters.clone();
+        let mut leads_there = entries.clone();
         let mut left: Vec<NodeId> = leads_there.iter().copied().collect();
         while let Some(node) = left.pop() {
             for from in graph.predecessors(node).iter().filter(|from| !loops.contains(id, **from)) {
@@ -203,6 +213,9 @@ impl Finder<'_> {
                 continue;
             }
             let behind = reached(*goes, &in_front);
+            let reaches = |nodes: &BTreeSet<NodeId>| {
+                nodes.iter().any(|node| graph.successors(*node).iter().any(|next| entries.contains(next)))
+            };
             let is_next = |(next, _): &&(NodeId, NodeId)| {
                 let is_stepped = self.tests.of(*next).is_some_and(|test| test.is_stepped);
                 // An iteration stands between them only where more is done than to compare.
@@ -210,9 +223,15 @@ impl Finder<'_> {
                 let does = |node: NodeId| self.does_more(of_place[node.index()]);
                 next != test && behind.contains(next) && is_stepped && (does(*next) || between().into_iter().any(does))
             };
-            if tests.iter().any(|next| is_next(&next)) {
-                turns.begins.insert(*goes);
-                turns.before.extend(behind);
+            let next: BTreeSet<NodeId> = tests.iter().filter(is_next).map(|(next, _)| *next).collect();
+            if !next.is_empty() {
+                // Without one of them the loop is reached, too: then these may be iterations or not.
+                if next.contains(goes) || !reaches(&reached(*goes, &|node| in_front(node) && !next.contains(&node))) {
+                    turns.begins.insert(*goes);
+                    turns.before.extend(behind);
+                } else {
+                    turns.is_incomplete = true;
+                }
             } else {
                 turns.aside.extend(behind);
             }
