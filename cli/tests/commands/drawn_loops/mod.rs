@@ -5,6 +5,7 @@
 
 mod program;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
@@ -137,13 +138,31 @@ fn lanes_of_drawn_programs_are_their_iterations() {
     }
 }
 
-/// COUNT programs (1000 unless told) from number FIRST (0) on.
+/// COUNT programs (1000 unless told) from number FIRST (0) on, and a table of what became of them.
 #[test]
-#[ignore = "it takes minutes: cargo test -p cli --test commands -- --ignored --nocapture many_drawn"]
+#[ignore = "it takes minutes: scripts/check-lanes"]
 fn lanes_of_many_drawn_programs() {
     let number = |name: &str, default: u64| std::env::var(name).map_or(default, |text| text.parse().unwrap());
     let (count, first) = (number("COUNT", 1000), number("FIRST", 0));
     let all: Vec<(Found, String)> = (first..first + count).map(tried).collect();
+    // By compiler and level: programs, right, not sure, wrong.
+    let mut rows: BTreeMap<String, [usize; 4]> = BTreeMap::new();
+    for (found, said) in &all {
+        let build = said.split_whitespace().skip(1).take(2).collect::<Vec<_>>().join(" ");
+        let of = match found {
+            Found::Right => 1,
+            Found::Said(_) => 2,
+            Found::Wrong(_) => 3,
+        };
+        for build in [build, "all".to_owned()] {
+            let row = rows.entry(build).or_default();
+            (row[0], row[of]) = (row[0] + 1, row[of] + 1);
+        }
+    }
+    println!("build\tprograms\tright\tnot_sure\twrong");
+    for (build, [programs, right, not_sure, wrong]) in &rows {
+        println!("{build}\t{programs}\t{right}\t{not_sure}\t{wrong}");
+    }
     let others: Vec<&str> = all.iter().filter(|(of, _)| *of != Found::Right).map(|(_, said)| &said[..]).collect();
     let wrong = all.iter().filter(|(of, _)| matches!(of, Found::Wrong(_))).count();
     let enough = others.len() as u64 * 100 <= count * 3;

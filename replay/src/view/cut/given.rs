@@ -376,6 +376,7 @@ impl Given {
         let of_place = segment_of_place(segments);
         let mut facts: FxHashMap<LoopId, Facts> = FxHashMap::default();
         let mut tests: FxHashMap<NodeId, Test> = FxHashMap::default();
+        let mut forking = Vec::new();
         let mut states: Vec<Option<State>> = vec![None; graph.node_count()];
         let mut left = Vec::new();
         for function in functions.iter().chain(pieces) {
@@ -400,6 +401,9 @@ impl Given {
                     }
                 }
                 let name = instruction.kind().is_call().then(|| called(instruction.target()?)).flatten();
+                if name.as_deref().is_some_and(|name| name.starts_with("__kmpc_fork_call")) {
+                    forking.push(function_of(instruction.pc()));
+                }
                 state.run(instruction, name.as_deref());
             }
             for next in graph.successors(node) {
@@ -453,7 +457,9 @@ impl Given {
         loops.retain(|id| !of_chunks.contains(id));
         cyclic.extend(loops.iter().filter(|id| of(**id).steps_by_count));
         let function = |node: NodeId| function_of(segments[of_place[node.index()]].start());
-        let with_loops: Vec<Option<Pc>> = given.loops.iter().map(|id| function(places.header(*id))).collect();
+        // A team's share of a loop is dealt to its threads in another function.
+        let own = given.loops.iter().map(|id| function(places.header(*id)));
+        let with_loops: Vec<Option<Pc>> = own.chain(forking).collect();
         let asking = given.tests.0.iter().filter(|(_, test)| test.is_of_bounds).map(|(node, _)| function(*node));
         let asking = asking.chain(pieces.iter().map(|piece| Some(*piece)));
         given.lost = asking.filter(|function| !with_loops.contains(function)).flatten().collect();
