@@ -95,6 +95,8 @@ pub enum Operation {
     Xor,
     /// `not`
     Not,
+    /// `neg`
+    Negate,
     /// `shl`
     ShiftLeft,
     /// It compares two values, for the flags alone.

@@ -18,6 +18,7 @@ pub(super) fn of(decoded: &Instruction) -> Operation {
         M::Or => Operation::Or,
         M::Xor => Operation::Xor,
         M::Not => Operation::Not,
+        M::Neg => Operation::Negate,
         M::Shl => Operation::ShiftLeft,
         M::Cmp | M::Comisd | M::Comiss => Operation::Compare,
         M::Test => Operation::Test,

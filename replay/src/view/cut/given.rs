@@ -236,7 +236,10 @@ impl State {
             from |= self.value(Operand::Memory, instruction).from;
         }
         // What divides makes a share of a count, and a part of a share.
-        let is_whole = matches!(instruction.operation(), Operation::ShiftLeft | Operation::Address | Operation::Extend);
+        let is_whole = matches!(
+            instruction.operation(),
+            Operation::ShiftLeft | Operation::Address | Operation::Extend | Operation::Negate | Operation::Not
+        );
         if !is_whole && from & (NUMBER | SHARE) != 0 {
             from |= MIXED;
         }
@@ -357,6 +360,8 @@ struct Facts {
     by_both: bool,
     /// A test of it compares no value that is a part of another.
     by_whole: bool,
+    /// A turn starts threads: it is a team's share.
+    forks: bool,
     /// A turn adds what hangs on the number of threads.
     steps_by_count: bool,
 }
@@ -403,6 +408,7 @@ impl Given {
                 let name = instruction.kind().is_call().then(|| called(instruction.target()?)).flatten();
                 if name.as_deref().is_some_and(|name| name.starts_with("__kmpc_fork_call")) {
                     forking.push(function_of(instruction.pc()));
+                    loops.around(node).for_each(|id| facts.entry(id).or_default().forks = true);
                 }
                 state.run(instruction, name.as_deref());
             }
@@ -438,9 +444,10 @@ impl Given {
         }
         let of = |id: LoopId| facts.get(&id).copied().unwrap_or_default();
         let mut given = Given { tests: Tests(tests), ..Given::default() };
-        for id in loops.ids().filter(|id| of(*id).ends_by_number) {
+        for id in loops.ids().filter(|id| of(*id).ends_by_number && !of(*id).forks) {
             let around: Vec<LoopId> = std::iter::successors(loops.parent(id), |outer| loops.parent(*outer)).collect();
-            let outer: Vec<LoopId> = around.into_iter().filter(|outer| of(*outer).ends_by_number).collect();
+            let outer: Vec<LoopId> =
+                around.into_iter().filter(|outer| of(*outer).ends_by_number && !of(*outer).forks).collect();
             let deals = |outer: LoopId, inner: LoopId| of(outer).steps_by_count && of(inner).by_both;
             match outer[..] {
                 [] => given.loops.push(id),
