@@ -109,7 +109,10 @@ impl Role {
     /// What is read of memory where it is entered.
     #[must_use]
     pub fn words(self) -> Option<Words> {
-        self.task().and_then(TaskCall::words)
+        match self {
+            Role::BeginsAlone => Some(Words::RETURN),
+            role => role.task().and_then(TaskCall::words),
+        }
     }
 
     /// The register of the argument with this number has a routine that the function will run, or have run.

@@ -33,12 +33,18 @@ pub struct Words {
 }
 
 impl Words {
+    /// In place of an argument's number: the stack pointer.
+    pub const STACK: u8 = u8::MAX;
+    /// The address that the function returns to.
+    pub const RETURN: Words = Words { register: Words::STACK, offset: 0, count: 1 };
+
     /// The address in the register.
     #[must_use]
     pub fn address(self, registers: &Registers) -> u64 {
         match self.register {
             0 => registers.rdi,
             1 => registers.rsi,
+            Words::STACK => registers.rsp,
             _ => registers.rdx,
         }
     }

@@ -222,11 +222,18 @@ impl Recorder {
         self.event(thread, Event::Leave { function, result, seq });
     }
 
-    /// The thread runs a parallel region by itself from here on; it is at this function's first instruction.
-    pub fn begin_alone(&mut self, thread: ThreadId, sync: &mut SyncStack, function: u64, modules: &ModuleMap) {
-        for entered in sync.begin_alone() {
+    /// The thread runs a parallel region by itself from here on; it is at the first instruction of a function that this
+    /// caller called. What the runtime runs so for itself it tells of in another way.
+    pub fn begin_alone(
+        &mut self,
+        thread: ThreadId,
+        sync: &mut SyncStack,
+        (function, caller): (u64, u64),
+        modules: &ModuleMap,
+    ) {
+        for entered in sync.begin_alone(modules.are_of_one_file(function, caller)) {
             let threads = u64::from(*entered == SyncFunction::ParallelFork);
-            self.enter(thread, *entered, function, threads, modules);
+            self.enter(thread, *entered, caller, threads, modules);
         }
     }
 

@@ -12,8 +12,8 @@ use trace_format::SyncFunction;
 enum Frame {
     /// A function that was entered.
     Call { function: SyncFunction, sp: u64 },
-    /// A parallel region that the thread runs by itself, from one call to another: its fork, or its body. None where a
-    /// fork runs it, which tells of it.
+    /// A parallel region that the thread runs by itself, from one call to another: its fork, or its body. None where the
+    /// runtime runs it, whose own functions tell of it.
     Alone(Option<SyncFunction>),
     /// A signal handler: what lies below goes on after it.
     Signal { interrupted: Interrupted, alternate: Option<Range<u64>> },
@@ -67,12 +67,8 @@ impl SyncStack {
     }
 
     /// The thread runs a parallel region by itself from here on, until [`SyncStack::end_alone`]: what it enters.
-    pub fn begin_alone(&mut self) -> &'static [SyncFunction] {
-        let in_fork = matches!(
-            self.frames.last(),
-            Some(Frame::Call { function: SyncFunction::ParallelFork | SyncFunction::TeamsFork, .. })
-        );
-        if in_fork {
+    pub fn begin_alone(&mut self, by_runtime: bool) -> &'static [SyncFunction] {
+        if by_runtime {
             self.frames.push(Frame::Alone(None));
             return &[];
         }
@@ -178,7 +174,7 @@ mod tests {
     fn a_region_that_a_thread_runs_by_itself_lasts_until_a_call_ends_it() {
         let mut stack = SyncStack::default();
         stack.enter(ThreadBody, 0x9000);
-        assert_eq!(stack.begin_alone(), [ParallelFork, ParallelBody]);
+        assert_eq!(stack.begin_alone(false), [ParallelFork, ParallelBody]);
         assert_eq!(stack.safe_up_to(), 0x9000);
         stack.enter(MutexLock, 0x7000);
         assert_eq!(stack.leave(0x7008, one_stack), Some(MutexLock));
@@ -192,7 +188,7 @@ mod tests {
     fn a_region_that_a_thread_runs_by_itself_is_left_with_what_it_lies_in() {
         let mut stack = SyncStack::default();
         stack.enter(ThreadBody, 0x9000);
-        stack.begin_alone();
+        stack.begin_alone(false);
         let left: Vec<_> = std::iter::from_fn(|| stack.leave(0x9008, one_stack)).collect();
         assert_eq!(left, [ParallelBody, ParallelFork, ThreadBody]);
     }
@@ -201,7 +197,7 @@ mod tests {
     fn a_fork_that_runs_its_region_on_one_thread_tells_of_it_once() {
         let mut stack = SyncStack::default();
         stack.enter(ParallelFork, 0x9000);
-        assert_eq!(stack.begin_alone(), []);
+        assert_eq!(stack.begin_alone(true), []);
         stack.enter(ParallelBody, 0x8000);
         assert_eq!(stack.leave(0x8008, one_stack), Some(ParallelBody));
         assert_eq!(stack.end_alone(), []);

@@ -108,7 +108,8 @@ impl Session<'_> {
             }
             Role::BeginsAlone => {
                 let process = self.processes.entry(thread.process).or_default();
-                self.recorder.begin_alone(thread.id, &mut thread.sync, registers.rip, &process.modules);
+                let caller = words.first().copied().unwrap_or(0);
+                self.recorder.begin_alone(thread.id, &mut thread.sync, (registers.rip, caller), &process.modules);
             }
             Role::EndsAlone => self.recorder.end_alone(thread.id, &mut thread.sync),
             Role::GivesChunk(call) => {

@@ -431,7 +431,10 @@ impl Expander {
             Role::SetsTeamSize(size) => stream.team_size = size.value(&registers, 0, &[]),
             // Recorded when it returns; seen when it was first called.
             Role::GivesChunk(_) | Role::MakesPieces => {}
-            Role::BeginsAlone => recorder.begin_alone(stream.id, &mut stream.sync, pc.0, &translator.code.modules),
+            Role::BeginsAlone => {
+                let caller = read.first().copied().unwrap_or(0);
+                recorder.begin_alone(stream.id, &mut stream.sync, (pc.0, caller), &translator.code.modules);
+            }
             Role::EndsAlone => recorder.end_alone(stream.id, &mut stream.sync),
             Role::Sync { function, object, argument } => {
                 if !stream.sync.enter(function, sp) {

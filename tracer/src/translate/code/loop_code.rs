@@ -38,8 +38,10 @@ pub fn note_chunk(code: &mut Assembler, call: LoopCall) {
 
 /// Puts words of memory into the record, from this offset on. rcx is free; the register with the address is another.
 pub fn record_words(code: &mut Assembler, words: Words, offset: u8) {
+    let address =
+        if words.register == Words::STACK { register::RSP } else { register::ARGUMENTS[usize::from(words.register)] };
     for number in 0..words.count {
-        code.copy(register::RCX, register::ARGUMENTS[usize::from(words.register)]);
+        code.copy(register::RCX, address);
         let none = code.short_forward(JRCXZ);
         code.raw(&[0x48, 0x8d, 0x49, words.offset + 8 * number]); // lea rcx, [rcx + offset]
         code.raw(&READ);
