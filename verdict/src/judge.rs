@@ -76,12 +76,14 @@ impl Judge<'_> {
         figure: &Figure,
         source: &mut Source,
     ) -> replay::Result<Evidence> {
-        if self.view.summary().kept > FEW {
-            return Ok(Evidence::default());
-        }
-        let mut evidence = self.of_lanes(prepared, outcome)?;
+        let mut evidence = if self.is_long() { Evidence::default() } else { self.of_lanes(prepared, outcome)? };
         evidence.items = self.items(&evidence.loops, outcome, figure, source)?;
         Ok(evidence)
+    }
+
+    /// Whether further replays of all lanes would take long.
+    fn is_long(&self) -> bool {
+        self.view.summary().kept > FEW
     }
 
     /// The further results for the same lanes.
@@ -140,8 +142,8 @@ impl Judge<'_> {
         Ok(self.verdict(prepared.program(), outcome, figure, &evidence, None, source))
     }
 
-    /// Pieces of work as lanes: OpenMP's iterations. Else, where lanes are threads: pieces of work of a thread that is
-    /// alone, or of threads that are uneven and took pieces whenever they were free.
+    /// Pieces of work as lanes: OpenMP's iterations or tasks. Else, where lanes are threads: pieces of work of a thread
+    /// that is alone, or of threads that are uneven and took pieces whenever they were free.
     fn items(
         &self,
         loops: &[LoopRan],
@@ -155,11 +157,22 @@ impl Judge<'_> {
             balance.is_some_and(|b| b.schedule == Some(Schedule::Go) || b.is_uneven() && b.schedule.is_some());
         let is_needed = outcome.lanes < 2 || takes_work;
         let asked = &self.question.lanes;
-        if let Some(candidate) = pieces::iterations(self.view, asked) {
-            return self.of_candidate(candidate, 0, figure, is_needed.then_some(source));
+        if summary.cut.is_some() || self.is_long() && !is_needed {
+            return Ok(None);
         }
-        let is_threads = summary.cut.is_none();
-        if !is_threads || self.trace.threads().len() < 2 || !is_needed {
+        if summary.region.starts_with("OpenMP parallel regions") {
+            let mut of = |candidate| self.of_candidate(candidate, 0, figure, is_needed.then_some(&mut *source));
+            let iterations = of(pieces::iterations(asked))?;
+            if !pieces::are_tasks(summary) {
+                return Ok(iterations.map(|found| found.pieces));
+            }
+            // Those of a taskloop say more than its tasks do.
+            let tasks = of(pieces::tasks(asked))?;
+            let in_tasks = tasks.as_ref().map_or(0.0, |found| pieces::ABOUT_AS_MUCH * found.kept as f64);
+            let found = iterations.filter(|found| found.kept as f64 >= in_tasks).or(tasks);
+            return Ok(found.map(|found| found.pieces));
+        }
+        if self.trace.threads().len() < 2 || !is_needed {
             return Ok(None);
         }
         // A single lane is a task that holds others: what other threads took of it is not in it.
@@ -168,51 +181,80 @@ impl Judge<'_> {
             false => None,
         };
         let least = pieces::TIMES * outcome.lanes.max(2);
-        for candidate in pieces::calls(self.trace, whole.as_ref().unwrap_or(self.view), asked)? {
+        let causes = outcome.found::<Causes>().filter(|_| whole.is_none());
+        for candidate in pieces::calls(self.trace, whole.as_ref().unwrap_or(self.view), causes, asked)? {
             if let Some(found) = self.of_candidate(candidate, least, figure, Some(source))? {
-                return Ok(Some(found));
+                return Ok(Some(found.pieces));
             }
         }
-        match pieces::turns(self.trace, self.view, loops, asked, source) {
-            Some(candidate) => self.of_candidate(candidate, least, figure, Some(source)),
-            None => Ok(None),
-        }
+        let of_long = if self.is_long() { self.view.loops_ran(outcome.warp_size)? } else { Vec::new() };
+        let loops = if self.is_long() { &of_long } else { loops };
+        let Some(candidate) = pieces::turns(self.trace, self.view, loops, asked, source) else { return Ok(None) };
+        Ok(self.of_candidate(candidate, least, figure, Some(source))?.map(|found| found.pieces))
     }
 
-    /// Pieces of work as lanes, if there are at least so many; with a verdict on them where a source is given.
+    /// Pieces of work as lanes, if there are at least so many; with a verdict on them where a source is given. Of many
+    /// instructions a sample is replayed.
     fn of_candidate(
         &self,
         Candidate { lanes, typed, what }: Candidate,
         least: usize,
         figure: &Figure,
         source: Option<&mut Source>,
-    ) -> replay::Result<Option<(Items, Option<Verdict>)>> {
-        let Ok((view, _)) = lanes::view(self.trace, &lanes) else { return Ok(None) };
-        if view.lanes().len() < least.max(2) {
+    ) -> replay::Result<Option<Found>> {
+        let Ok((mut view, _)) = lanes::view(self.trace, &lanes) else { return Ok(None) };
+        let all = view.lanes().len();
+        if all < least.max(2) {
             return Ok(None);
         }
-        let warp_size = self.question.replay.warp_size.unwrap_or(WARP.min(view.lanes().len()));
+        let kept = view.summary().kept;
+        let dealt = spread_over_threads(&view, self.view.lanes().len());
+        let warp_size = self.question.replay.warp_size.unwrap_or(WARP.min(all));
+        if kept > FEW {
+            let sample = warps_of_sample(&view, warp_size);
+            view = view.sample(&sample);
+        }
         let measures = measures(&[], &view);
         let options = ReplayOptions { warp_size: Some(warp_size), measures, ..self.plain() };
         let prepared = Prepared::new(&view, true)?;
         let outcome = prepared.replay(std::slice::from_ref(self.model), &options, None, &|_, _| {})?.into_iter().next();
         let Some((outcome, efficiency)) = outcome.and_then(|o| efficiency(&o).map(|e| (o, e))) else { return Ok(None) };
-        let dealt = spread_over_threads(&view);
-        let items = Items { typed, what, lanes: outcome.lanes, warp_size, efficiency, dealt };
-        let Some(source) = source else { return Ok(Some((items, None))) };
+        let replayed = Some(outcome.lanes).filter(|replayed| *replayed < all);
+        let items = Items { typed, what, lanes: all, replayed, warp_size, efficiency, dealt };
+        let Some(source) = source else { return Ok(Some(Found { pieces: (items, None), kept })) };
         let question = Question { lanes, ..self.question.clone() };
         let judge = Judge { view: &view, question: &question, options: &options, ..*self };
-        let evidence = judge.of_lanes(&prepared, &outcome)?;
+        let evidence = if kept > FEW { Evidence::default() } else { judge.of_lanes(&prepared, &outcome)? };
         let figure = Figure { efficiency, least: efficiency, most: efficiency, ..figure.clone() };
         let verdict = judge.verdict(prepared.program(), &outcome, figure, &evidence, None, source);
-        Ok(Some((items, Some(verdict))))
+        Ok(Some(Found { pieces: (items, Some(verdict)), kept }))
     }
 }
 
-/// The share of the lanes that the busiest thread ran, times the number of threads: 1 where all ran as many.
-fn spread_over_threads(view: &View) -> f64 {
+/// Pieces of work as lanes, with the verdict on them where that was wanted, and the instructions of all.
+struct Found {
+    pieces: (Items, Option<Verdict>),
+    kept: u64,
+}
+
+/// The lanes of warps that lie evenly in the run and hold about [`FEW`] instructions together: at least some warps, so
+/// that one of them, as the last that is not full, does not decide.
+fn warps_of_sample(view: &View, warp_size: usize) -> Vec<usize> {
+    const LEAST: usize = 16;
+    let lanes: Vec<usize> = (0..view.lanes().len()).collect();
+    let generation = |lane: &usize| view.lanes()[*lane].generation;
+    let launches = lanes.chunk_by(|a, b| generation(a) == generation(b));
+    let warps: Vec<&[usize]> = launches.flat_map(|launch| launch.chunks(warp_size)).collect();
+    let share = FEW as f64 / view.summary().kept as f64;
+    let wanted = ((warps.len() as f64 * share) as usize).clamp(LEAST.min(warps.len()), warps.len());
+    (0..wanted).flat_map(|warp| warps[warp * warps.len() / wanted]).copied().collect()
+}
+
+/// The share of the lanes that the busiest thread ran, times the number of threads: 1 where all ran as many. A thread
+/// that ran none is one of them.
+fn spread_over_threads(pieces: &View, threads: usize) -> f64 {
     let mut of_thread: BTreeMap<ThreadId, usize> = BTreeMap::new();
-    view.lanes().iter().for_each(|lane| *of_thread.entry(lane.thread).or_default() += 1);
+    pieces.lanes().iter().for_each(|lane| *of_thread.entry(lane.thread).or_default() += 1);
     let most = of_thread.values().max().copied().unwrap_or(0);
-    most as f64 * of_thread.len() as f64 / view.lanes().len().max(1) as f64
+    most as f64 * of_thread.len().max(threads) as f64 / pieces.lanes().len().max(1) as f64
 }

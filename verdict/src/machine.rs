@@ -16,6 +16,7 @@ use trace_format::{Kind, Pc};
 use crate::Figure;
 use crate::lanes::FEW;
 use crate::verdict::FAR_APART;
+use crate::verdict::filling::together;
 
 /// A machine whose efficiency is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,9 +132,9 @@ impl Machine {
         Spec::parse(self.facts().model).expect("the registry has it")
     }
 
-    /// The same options, with the machine's warps if the size is not given; for so many lanes in total.
-    fn options(self, options: ReplayOptions, lanes: usize) -> ReplayOptions {
-        let warp_size = options.warp_size.or(Some(self.facts().lanes.min(lanes.max(1))));
+    /// The same options, with the machine's warps if the size is not given; of so many lanes that can run together.
+    fn options(self, options: ReplayOptions, together: usize) -> ReplayOptions {
+        let warp_size = options.warp_size.or(Some(self.facts().lanes.min(together.max(1))));
         ReplayOptions { warp_size, ..options }
     }
 
@@ -201,7 +202,7 @@ impl Subject {
     #[must_use]
     pub fn options(&self, options: ReplayOptions, view: &View) -> ReplayOptions {
         match self.machine {
-            Some(machine) => machine.options(options, view.lanes().len()),
+            Some(machine) => machine.options(options, together(view)),
             None => options,
         }
     }

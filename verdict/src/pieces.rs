@@ -1,7 +1,8 @@
 //! Pieces of work as lanes, found automatically where threads took pieces of work whenever they were free.
 //!
-//! Tried in this order: the iterations of OpenMP's loops; the calls of a function that is called at least [`TIMES`]
-//! times for each lane and holds most of what was run; the iterations of a loop of the same kind. The program's own
+//! Tried in this order: the iterations of OpenMP's loops, or its tasks where those hold more; the calls of a function
+//! that is called at least [`TIMES`] times for each lane and holds most of what was run; the iterations of a loop of the
+//! same kind. The program's own
 //! functions are preferred to those of libraries. Among functions that hold as much, the one called least is preferred,
 //! since it is the outermost.
 
@@ -10,7 +11,7 @@ use std::collections::BTreeMap;
 use attribution::{Place, Source};
 use heuristics::Spec;
 use replay::metrics::Causes;
-use replay::view::{Lanes, LoopRan, Region, View, ViewOptions, WhichLoops};
+use replay::view::{Lanes, LoopRan, Region, Summary, View, ViewOptions, WhichLoops};
 use replay::{Prepared, ReplayOptions};
 use trace_format::{ModuleRole, Pc, STUB_NAME, Trace, names};
 
@@ -23,7 +24,7 @@ pub(crate) const TIMES: usize = 2;
 const MOST_OF_IT: f64 = 0.4;
 
 /// Functions that hold this share of what the greatest holds are its wrappers, or it is their wrapper.
-const ABOUT_AS_MUCH: f64 = 0.9;
+pub(crate) const ABOUT_AS_MUCH: f64 = 0.9;
 
 /// An iteration of fewer instructions is a step of a computation, not a piece of work.
 const INSTRUCTIONS_OF_A_TURN: f64 = 50.0;
@@ -38,24 +39,46 @@ pub(crate) struct Candidate {
     pub(crate) what: String,
 }
 
-/// The iterations of OpenMP's loops, where its threads are lanes now.
-pub(crate) fn iterations(view: &View, asked: &ViewOptions) -> Option<Candidate> {
-    let summary = view.summary();
-    (summary.cut.is_none() && summary.region.starts_with("OpenMP parallel regions")).then(|| Candidate {
+/// The iterations of OpenMP's loops.
+pub(crate) fn iterations(asked: &ViewOptions) -> Candidate {
+    Candidate {
         lanes: ViewOptions { lanes: Lanes::Iterations(WhichLoops::Worksharing), ..asked.clone() },
         typed: "--lanes iterations".to_owned(),
         what: "the iterations".to_owned(),
-    })
+    }
 }
 
-/// The calls of functions that could be pieces of work, the best first.
+/// OpenMP's tasks.
+pub(crate) fn tasks(asked: &ViewOptions) -> Candidate {
+    Candidate {
+        lanes: ViewOptions { lanes: Lanes::Tasks, ..asked.clone() },
+        typed: "--lanes tasks".to_owned(),
+        what: "the tasks".to_owned(),
+    }
+}
+
+/// Whether OpenMP's tasks hold most of what the lanes ran.
+pub(crate) fn are_tasks(summary: &Summary) -> bool {
+    summary.tasks.1 as f64 >= MOST_OF_IT * summary.kept as f64 && summary.tasks.0 > 0
+}
+
+/// The calls of functions that could be pieces of work, the best first. `causes` are those of these lanes, where they
+/// are known.
 ///
 /// # Errors
 /// When the trace cannot be read.
-pub(crate) fn calls(trace: &Trace, view: &View, asked: &ViewOptions) -> replay::Result<Vec<Candidate>> {
+pub(crate) fn calls(
+    trace: &Trace,
+    view: &View,
+    causes: Option<&Causes>,
+    asked: &ViewOptions,
+) -> replay::Result<Vec<Candidate>> {
     /// The most functions that are tried.
     const MOST: usize = 3;
-    let profile = profile(view)?;
+    let profile = match causes {
+        Some(causes) => profile(causes),
+        None => profile_alone(view)?,
+    };
     let total: u64 = profile.values().map(|function| function.own).sum();
     let lanes = view.lanes().len();
     let is_piece = |function: &Function| {
@@ -127,14 +150,18 @@ struct Function {
 }
 
 /// What lanes ran, by where functions begin.
-fn profile(view: &View) -> replay::Result<BTreeMap<Pc, Function>> {
+fn profile_alone(view: &View) -> replay::Result<BTreeMap<Pc, Function>> {
     let alone = ReplayOptions { warp_size: Some(1), measures: vec![Causes::measure()], ..ReplayOptions::default() };
     // A lane that is alone runs the same under every model.
     let model = Spec::parse("minsp-pc").expect("a model's name");
     let prepared = Prepared::new(view, true)?;
     let outcome = prepared.replay(&[model], &alone, None, &|_, _| {})?.into_iter().next();
+    Ok(outcome.as_ref().and_then(|outcome| outcome.found::<Causes>()).map(profile).unwrap_or_default())
+}
+
+/// The same of lanes whose causes are known.
+fn profile(causes: &Causes) -> BTreeMap<Pc, Function> {
     let mut all: BTreeMap<Pc, Function> = BTreeMap::new();
-    let Some(causes) = outcome.as_ref().and_then(|outcome| outcome.found::<Causes>()) else { return Ok(all) };
     for ((pc, path), issued) in &causes.issued {
         let entries = causes.paths.entries(*path);
         let ran = issued.thread_instructions;
@@ -149,7 +176,7 @@ fn profile(view: &View) -> replay::Result<BTreeMap<Pc, Function>> {
             function.calls += if pc == innermost { ran } else { 0 };
         }
     }
-    Ok(all)
+    all
 }
 
 /// Whether a function of this name is a library's.
@@ -201,7 +228,7 @@ fn is_of_runtime(name: &str) -> bool {
 }
 
 /// Quoted so that a shell takes it for one word.
-fn quoted(name: &str) -> String {
+pub(crate) fn quoted(name: &str) -> String {
     let is_plain = name.chars().all(|c| c.is_alphanumeric() || "_.:/-+".contains(c));
     if is_plain { name.to_owned() } else { format!("'{}'", name.replace('\'', "'\\''")) }
 }

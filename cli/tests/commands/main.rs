@@ -22,6 +22,7 @@ mod machine;
 mod measures;
 mod micro_programs;
 mod modes;
+mod other_lanes;
 mod page;
 mod pipes;
 mod predicted_schedules;

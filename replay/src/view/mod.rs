@@ -89,6 +89,8 @@ impl View {
         summary.unsure_joins = unsure_joins;
         summary.loops = loops;
         summary.waits_for_work = threads.iter().any(|thread| thread.waits_for_others);
+        let task_runs = || threads.iter().flat_map(|thread| &thread.task_runs);
+        summary.tasks = (task_runs().count(), task_runs().map(|run| run.instructions).sum());
         summary.takes_locks = threads.iter().any(|thread| thread.takes_locks);
         if lanes.is_empty() {
             return Err(nothing_left(options, &summary));
@@ -111,6 +113,21 @@ impl View {
         let (kept, count) = (what.kept, lanes.len());
         let summary = Summary { kept, lanes: count, generations: 1, cut: Some(what), ..summary };
         Ok(View { trace, locks, plan, lanes, streams: Streams::Cut(cut), summary })
+    }
+
+    /// The view of some of its lanes, whose numbers rise: what judges a run that is too long to be replayed whole. Its
+    /// summary stays that of all.
+    #[must_use]
+    pub fn sample(self, numbers: &[usize]) -> View {
+        let lanes = numbers.iter().map(|lane| self.lanes[*lane]).collect();
+        let streams = match self.streams {
+            Streams::Cut(cut) => Streams::Cut(cut.sample(numbers)),
+            Streams::Whole { extents, mut kept } => Streams::Whole {
+                extents: numbers.iter().map(|lane| extents[*lane].clone()).collect(),
+                kept: numbers.iter().map(|lane| kept[*lane].take()).collect(),
+            },
+        };
+        View { lanes, streams, ..self }
     }
 
     /// The loops that the lanes turned, those with the most instructions first: what could be lanes of their own, and

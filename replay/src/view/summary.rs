@@ -29,6 +29,10 @@ pub struct LoopSeen {
 pub struct Share {
     /// What it is: `start routine work`.
     pub region: String,
+    /// The name of its function, where one is known: what `--region` takes.
+    pub name: Option<String>,
+    /// Whether it is OpenMP tasks, which `--lanes tasks` takes.
+    pub is_of_tasks: bool,
     /// How many threads ran it.
     pub threads: usize,
     /// The thread instructions in it.
@@ -129,6 +133,8 @@ pub struct Summary {
     /// Whether threads took mutexes in what they were started for, as those do that take their work from a common queue
     /// which is never empty.
     pub takes_locks: bool,
+    /// How many OpenMP tasks the program ran, and the instructions of those that were run inside of no other one.
+    pub tasks: (usize, u64),
     /// How often lanes waited in the kernel (at futexes) outside of all functions that are known to wait, as at locks
     /// of the program's own.
     pub own_waits: u64,

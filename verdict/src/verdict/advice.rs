@@ -301,7 +301,7 @@ impl Advisor<'_> {
         let how = match schedule {
             Schedule::Dynamic => "use schedule(static, 1), which gives each thread every n-th iteration",
             Schedule::Go => "start one goroutine for each fixed share of the work, or take the pieces of work as lanes",
-            Schedule::Pool | Schedule::Queue | Schedule::Counter | Schedule::Locks => {
+            Schedule::Tasks | Schedule::Pool | Schedule::Queue | Schedule::Counter | Schedule::Locks => {
                 "give each thread a fixed share of the pieces (thread t of n takes pieces t, t + n, ...)"
             }
         };

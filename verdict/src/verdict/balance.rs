@@ -14,6 +14,8 @@ use replay::Outcome;
 use replay::view::View;
 use trace_format::{ModuleRole, Trace};
 
+use crate::pieces::are_tasks;
+
 /// Below this balance lanes are called uneven.
 pub const UNEVEN: f64 = 0.8;
 
@@ -22,6 +24,8 @@ pub const UNEVEN: f64 = 0.8;
 pub enum Schedule {
     /// OpenMP's dynamic, guided or runtime schedules dealt out chunks of iterations.
     Dynamic,
+    /// OpenMP's tasks, which whichever thread is free runs.
+    Tasks,
     /// The threads of a pool took tasks.
     Pool,
     /// Goroutines, which Go's scheduler puts on threads.
@@ -44,7 +48,8 @@ impl Schedule {
         }
         let any = |is_it: fn(&str) -> bool| trace.symbols().iter().any(|symbol| is_it(&symbol.name));
         if region.starts_with("OpenMP parallel regions") {
-            return any(deals_chunks).then_some(Schedule::Dynamic);
+            let is_of_tasks = are_tasks(view.summary()).then_some(Schedule::Tasks);
+            return is_of_tasks.or(any(deals_chunks).then_some(Schedule::Dynamic));
         }
         if any(|name| name == "runtime.mstart" || name == "runtime.mstart0") {
             return Some(Schedule::Go);
@@ -61,7 +66,7 @@ impl Schedule {
     /// Whether this certainly decided, while recording, which lane ran what; else it may have.
     #[must_use]
     pub fn is_sure(self) -> bool {
-        matches!(self, Schedule::Dynamic | Schedule::Pool | Schedule::Go)
+        matches!(self, Schedule::Dynamic | Schedule::Tasks | Schedule::Pool | Schedule::Go)
     }
 
     /// How it gave out work, as the beginning of a sentence.
@@ -69,6 +74,7 @@ impl Schedule {
     pub fn phrase(self) -> &'static str {
         match self {
             Schedule::Dynamic => "an OpenMP schedule that gives a chunk to whichever thread is free",
+            Schedule::Tasks => "OpenMP tasks, which whichever thread is free runs",
             Schedule::Pool => "a pool whose threads take the next task when they are free",
             Schedule::Go => "Go's scheduler, which puts goroutines on whichever thread is free",
             Schedule::Queue => "threads that wait for work, as for a common queue",

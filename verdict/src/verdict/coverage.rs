@@ -1,13 +1,19 @@
 //! What share of a program's instructions the lanes are.
 //!
 //! *Coverage* = instructions in the lanes / instructions in the trace. Below [`LOW`] the verdict says so in its first
-//! sentence: what runs well in lockstep is then not what the program spends its time on.
+//! sentence: what runs well in lockstep is then not what the program spends its time on. Below [`LITTLE`] it also names
+//! the part that holds most.
 
 use attribution::table::grouped;
 use replay::view::Summary;
 
+use crate::pieces::quoted;
+
 /// Below this share of the program's instructions the headline says which part the lanes are.
 pub const LOW: f64 = 0.5;
+
+/// Below this share it names the part that holds most.
+pub const LITTLE: f64 = 0.1;
 
 /// Which part of the program the lanes are.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -18,6 +24,29 @@ pub struct Coverage {
     pub instructions: u64,
     /// Those that are not in lanes, by reason, the most first.
     pub dropped: Vec<(&'static str, u64)>,
+    /// The part of the program that holds most and is not in lanes, what is typed for it, and its thread instructions;
+    /// none where the region was named.
+    pub greatest: Option<(String, String, u64)>,
+}
+
+/// The part that holds most: one that `--region auto` chose from, or what ran outside of all of them.
+fn greatest(summary: &Summary) -> Option<(String, String, u64)> {
+    let in_parts: u64 = summary.shares.iter().map(|share| share.instructions).sum();
+    let outside = summary.instructions.saturating_sub(in_parts);
+    let others = summary.shares.iter().filter(|share| !share.is_taken);
+    let most = others.max_by_key(|share| share.instructions).filter(|share| share.instructions >= outside);
+    Some(match most {
+        Some(share) => {
+            let typed = match &share.name {
+                Some(name) => format!("--region {}", quoted(name)),
+                None if share.is_of_tasks => "--lanes tasks".to_owned(),
+                None => "--region all".to_owned(),
+            };
+            (share.region.clone(), typed, share.instructions)
+        }
+        None if summary.shares.is_empty() => return None,
+        None => ("what ran outside of all of these".to_owned(), "--region all".to_owned(), outside),
+    })
 }
 
 impl Coverage {
@@ -26,7 +55,7 @@ impl Coverage {
     pub fn of(summary: &Summary) -> Coverage {
         let mut dropped = summary.dropped();
         dropped.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
-        Coverage { kept: summary.kept, instructions: summary.instructions, dropped }
+        Coverage { kept: summary.kept, instructions: summary.instructions, dropped, greatest: greatest(summary) }
     }
 
     /// 0 to 1; 1 of nothing.
@@ -39,6 +68,18 @@ impl Coverage {
     #[must_use]
     pub fn is_low(&self) -> bool {
         self.share() < LOW
+    }
+
+    /// Where most of the program is, if next to nothing of it is in the lanes: behind a sentence without its end.
+    #[must_use]
+    pub fn rest(&self) -> String {
+        match &self.greatest {
+            Some((part, typed, instructions)) if self.share() < LITTLE => {
+                let of_all = *instructions as f64 / self.instructions.max(1) as f64;
+                format!(": {part} holds {} (replay {typed})", share(of_all))
+            }
+            _ => String::new(),
+        }
     }
 
     /// In one sentence.

@@ -3,6 +3,8 @@
 //! Worked example: 40 threads in warps of 32 leave 24 seats of the second warp empty: 32 or 64 threads fill them. 14
 //! threads that are started 7 at a time leave 7 seats of each warp of 14 empty, and no other number of warps' worth of
 //! them would do better: there is nothing to say. Nor is there where as many lanes were grouped in another way.
+//!
+//! Such warps were asked for: a machine's warps have no more seats than the largest launch of threads has lanes.
 
 use replay::view::View;
 
@@ -40,6 +42,12 @@ fn launches(view: &View) -> Vec<usize> {
 /// The lanes of the largest launch: no warp has more.
 pub(super) fn largest_launch(view: &View) -> usize {
     launches(view).into_iter().max().unwrap_or(0)
+}
+
+/// How many lanes can share a warp: of threads those of one launch, as no other runs at that time. Pieces of work are
+/// as many as the program's input has.
+pub(crate) fn together(view: &View) -> usize {
+    if view.summary().cut.is_some() { view.lanes().len() } else { largest_launch(view) }
 }
 
 /// What fills the warps of a view, in a sentence without its end.

@@ -8,7 +8,7 @@
 pub(crate) mod advice;
 pub(crate) mod balance;
 pub(crate) mod coverage;
-mod filling;
+pub(crate) mod filling;
 
 use attribution::table::grouped;
 use attribution::{Source, locks, typed_prediction};
@@ -43,6 +43,9 @@ pub struct Items {
     pub what: String,
     /// How many lanes they are.
     pub lanes: usize,
+    /// How many of them were replayed, where they are too long for all to be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replayed: Option<usize>,
     /// Seats in their warps.
     pub warp_size: usize,
     /// Their efficiency under the verdict's model.
@@ -306,8 +309,11 @@ fn headline(
 ) -> String {
     let on = figure.machine.map_or_else(|| format!("under {}", figure.model), |machine| format!("on {machine}"));
     let of_items = items.map_or_else(String::new, |items| {
+        let sample = items.replayed.map_or_else(String::new, |replayed| {
+            format!("; {} were replayed", grouped(replayed as u64))
+        });
         format!(
-            " With {} as lanes ({} of them, in warps of {}) it is {} {on}: replay {}.",
+            " With {} as lanes ({} of them, in warps of {}{sample}) it is {} {on}: replay {}.",
             items.what,
             grouped(items.lanes as u64),
             items.warp_size,
@@ -340,7 +346,7 @@ fn headline(
         false => format!("{} SIMT efficiency {on}", share(figure.efficiency)),
     };
     let but = match coverage.is_low() {
-        true => format!(", but they are only {} of the program", share(coverage.share())),
+        true => format!(", but they are only {} of the program{}", share(coverage.share()), coverage.rest()),
         false => String::new(),
     };
     format!("{number}: {}{but}.", judgement(figure.efficiency))

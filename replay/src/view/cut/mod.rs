@@ -84,6 +84,11 @@ type Numbered = (u32, i64, u32, u32);
 pub(super) type Made = (Cut, Vec<LaneOrigin>, CutInto);
 
 impl Cut {
+    /// Only the lanes of these numbers.
+    pub fn sample(self, numbers: &[usize]) -> Cut {
+        Cut { of: numbers.iter().map(|lane| self.of[*lane]).collect(), ..self }
+    }
+
     /// A lane's stream from its beginning.
     pub fn stream(&self, lane: usize) -> Lane<'_> {
         let (store, number) = self.of[lane];

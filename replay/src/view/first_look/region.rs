@@ -23,6 +23,8 @@ pub(in crate::view) struct RegionRule {
     teams: Vec<u64>,
     /// Or when one of these bodies of taskloops is, on a thread that is in none of the above.
     taskloops: Vec<u64>,
+    /// Or when any task's is: threads run them while they wait behind a parallel region.
+    tasks: bool,
     /// It begins at these instructions, and lasts until the function that they begin has returned.
     pub entries: Vec<Pc>,
     /// Where these are given, it lasts until as many of them were reached as of the entries.
@@ -40,15 +42,12 @@ impl RegionRule {
         let is_construct = matches!(function, SyncFunction::TeamsBody | SyncFunction::TargetBody);
         self.on_enter.is_some_and(|(f, o)| f == function && o.is_none_or(|o| o == object))
             || is_construct && self.teams.contains(&object)
-            || function == SyncFunction::TaskBody && self.taskloops.contains(&object)
+            || function == SyncFunction::TaskBody && (self.tasks || self.taskloops.contains(&object))
     }
 
-    /// Where it is OpenMP's parallel regions, it is also the pieces of these taskloops, which threads run while they
-    /// wait behind one.
-    pub fn add_taskloops(&mut self, bodies: &[Pc]) {
-        if self.on_enter.is_some_and(|(function, _)| function == SyncFunction::ParallelBody) {
-            self.taskloops = bodies.iter().map(|body| body.0).collect();
-        }
+    /// Whether it is OpenMP's parallel regions.
+    fn is_parallel(&self) -> bool {
+        self.on_enter.is_some_and(|(function, _)| function == SyncFunction::ParallelBody)
     }
 }
 
@@ -76,8 +75,10 @@ impl Choice {
             return tasks_of_openmp(trace, threads, &bodies(threads));
         }
         let mut chosen = choose(&options.region, trace, threads, is_text);
-        if let (Lanes::Iterations(_), Region::Auto, Ok(choice)) = (&options.lanes, &options.region, &mut chosen) {
-            choice.rule.add_taskloops(&taskloops(threads));
+        if let (Region::Auto, Ok(choice)) = (&options.region, &mut chosen)
+            && choice.rule.is_parallel()
+        {
+            choice.add_tasks(&options.lanes, threads);
         }
         match (&options.lanes, &options.region) {
             (Lanes::Iterations(WhichLoops::At(_)), Region::Auto) if chosen.is_err() => {
@@ -86,6 +87,38 @@ impl Choice {
             _ => chosen,
         }
     }
+
+    /// OpenMP's parallel regions are also what threads run while they wait behind one: of threads tasks, where turns of
+    /// loops are lanes pieces of taskloops.
+    fn add_tasks(&mut self, lanes: &Lanes, threads: &[ThreadSurvey]) {
+        let (tasks, instructions) = tasks_behind(threads);
+        match lanes {
+            Lanes::Iterations(_) => self.rule.taskloops = taskloops(threads).iter().map(|body| body.0).collect(),
+            Lanes::Threads if instructions > 0 => {
+                self.rule.tasks = true;
+                self.words += " with the tasks that threads ran behind them";
+            }
+            _ => {}
+        }
+        if instructions > 0 {
+            let is_taken = self.rule.tasks;
+            let region = TASKS.to_owned();
+            self.shares.push(Share { region, name: None, is_of_tasks: true, threads: tasks, instructions, is_taken });
+            self.shares = in_order(std::mem::take(&mut self.shares));
+        }
+    }
+}
+
+/// What tasks are called that threads ran behind parallel regions.
+const TASKS: &str = "OpenMP tasks behind parallel regions";
+
+/// How many threads ran tasks behind the bodies of their teams, and the instructions of those.
+fn tasks_behind(threads: &[ThreadSurvey]) -> (usize, u64) {
+    let of_thread = |thread: &ThreadSurvey| {
+        thread.task_runs.iter().filter(|run| run.is_behind).map(|run| run.instructions).sum::<u64>()
+    };
+    let each = threads.iter().map(of_thread).filter(|instructions| *instructions > 0);
+    each.fold((0, 0), |(threads, all), instructions| (threads + 1, all + instructions))
 }
 
 /// Chooses what was asked for.
@@ -212,14 +245,25 @@ struct Routine {
     instructions: u64,
 }
 
+/// The routine that holds most: among those that several threads ran, unless it is less than a tenth of all. What a
+/// thread runs alone makes no warp.
+fn greatest(routines: &[Routine]) -> Option<Routine> {
+    let all: u64 = routines.iter().map(|routine| routine.instructions).sum();
+    let of = |least: usize| {
+        let such = routines.iter().filter(|routine| routine.threads >= least);
+        such.max_by_key(|r| (r.instructions, r.threads, std::cmp::Reverse(r.object))).copied()
+    };
+    of(2).filter(|routine| routine.instructions >= all / 10).or_else(|| of(1))
+}
+
 /// The start routine of the threads, or the bodies of the parallel regions, or tasks of a pool of threads.
 fn automatic(trace: &Trace, threads: &[ThreadSurvey]) -> Result<Choice> {
     let routines = start_routines(trace, threads);
     if let Some(choice) = tasks_of_pool(trace, threads, &routines) {
         return Ok(choice);
     }
-    let main = routines.iter().max_by_key(|r| (r.threads, r.instructions, std::cmp::Reverse(r.object))).copied();
-    let in_teams = team_bodies(threads).map(|(_, b)| b.instructions).sum::<u64>();
+    let main = greatest(&routines);
+    let in_teams = team_bodies(threads).map(|(_, b)| b.instructions).sum::<u64>() + tasks_behind(threads).1;
     let has_teams = team_bodies(threads).next().is_some();
     match main {
         Some(main) if !has_teams || in_teams <= main.instructions => {
@@ -355,6 +399,7 @@ fn start_routine(main: Routine, trace: &Trace, threads: &[ThreadSurvey], routine
         whole: false,
         teams: Vec::new(),
         taskloops: Vec::new(),
+        tasks: false,
         on_enter: main.starts.then_some((SyncFunction::ThreadBody, Some(main.object))),
         entries: vec![Pc(main.object)],
         exits: None,
@@ -401,6 +446,8 @@ fn shares(trace: &Trace, threads: &[ThreadSurvey], routines: &[Routine], chosen:
     }
     shares.extend(bodies.into_iter().map(|(object, (threads, instructions))| Share {
         region: format!("OpenMP parallel region {}", name_of(object, trace)),
+        name: known_name(object, trace),
+        is_of_tasks: false,
         threads: threads.len(),
         instructions,
         is_taken: chosen.is_none(),
@@ -411,6 +458,8 @@ fn shares(trace: &Trace, threads: &[ThreadSurvey], routines: &[Routine], chosen:
 fn share(kind: &str, routine: &Routine, trace: &Trace, chosen: Option<u64>) -> Share {
     Share {
         region: format!("{kind} {}", label(routine, trace)),
+        name: known_name(routine.object, trace),
+        is_of_tasks: false,
         threads: routine.threads,
         instructions: routine.instructions,
         is_taken: chosen == Some(routine.object),
@@ -448,6 +497,10 @@ fn other_routines(
 
 /// A function's name, or its address where the name is not known.
 fn name_of(object: u64, trace: &Trace) -> String {
+    known_name(object, trace).unwrap_or_else(|| format!("at {object:#x}"))
+}
+
+fn known_name(object: u64, trace: &Trace) -> Option<String> {
     let symbol = trace.symbol_of(Pc(object)).filter(|s| s.pc.0 == object);
-    symbol.map_or_else(|| format!("at {object:#x}"), |s| names::demangled(&s.name).into_owned())
+    symbol.map(|s| names::demangled(&s.name).into_owned())
 }

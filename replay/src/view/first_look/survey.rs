@@ -256,6 +256,8 @@ struct Surveyor {
     /// The OpenMP tasks that are being made, and of the constructs whose bodies are open: which team the thread is.
     creations: Vec<usize>,
     teams: Vec<TeamAt>,
+    /// The OpenMP tasks that are being run, with the instructions before each.
+    tasks: Vec<(usize, u64)>,
     /// When the join was entered that is open.
     join: Seq,
     /// When the start of a thread that it is in was entered.
@@ -309,6 +311,7 @@ impl Surveyor {
                 self.waits.clear();
                 self.creations.clear();
                 self.teams.clear();
+                self.tasks.clear();
             }
             _ => {}
         }
@@ -357,7 +360,10 @@ impl Surveyor {
                 self.found.creations.push(Creation { object, key: argument, enter: seq });
             }
             SyncFunction::TaskBody => {
-                self.found.task_runs.push(TaskRun { object, key: argument, enter: seq, piece: None });
+                let is_behind = self.innermost_parallel_body().is_none();
+                self.tasks.push((self.found.task_runs.len(), self.instructions));
+                let run = TaskRun { object, key: argument, enter: seq, piece: None, instructions: 0, is_behind };
+                self.found.task_runs.push(run);
             }
             SyncFunction::ConditionWait | SyncFunction::SemaphoreWait => {
                 self.found.waits_for_others |= !self.bodies.is_empty();
@@ -392,6 +398,12 @@ impl Surveyor {
                 let open = |(i, _): &(usize, u64)| self.found.bodies[*i].function == function;
                 if let Some(at) = self.bodies.iter().rposition(open) {
                     self.close_bodies(at);
+                }
+            }
+            SyncFunction::TaskBody => {
+                let begun = self.tasks.pop().filter(|_| self.tasks.is_empty());
+                if let Some((run, before)) = begun {
+                    self.found.task_runs[run].instructions = self.instructions - before;
                 }
             }
             // clang's names the task by its address, which the call gives.

@@ -31,6 +31,10 @@ pub(in crate::view) struct TaskRun {
     pub enter: Seq,
     /// What orders it among the pieces of its taskloop, if it is one.
     pub piece: Option<i64>,
+    /// The instructions in it; 0 where it is run inside of another one.
+    pub instructions: u64,
+    /// Whether it is run in no body of a team: a thread that waits behind its own runs it.
+    pub is_behind: bool,
 }
 
 /// The tasks' numbers.
@@ -151,6 +155,8 @@ mod tests {
             key: *key,
             enter: Seq(*enter),
             piece: *piece,
+            instructions: 0,
+            is_behind: false,
         };
         ThreadSurvey {
             creations: creations.iter().map(creation).collect(),

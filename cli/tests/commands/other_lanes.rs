@@ -1,0 +1,155 @@
+//! What else is a lane than the turn of a loop: which threads share warps, which region holds the program, what of it
+//! are pieces of work. Each program's first lines say what is right.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::support::{has_openmp_of_clang, root, succeed};
+
+/// A program of cli/tests/programs, built and traced.
+struct Traced {
+    _folder: tempfile::TempDir,
+    trace: String,
+}
+
+impl Traced {
+    fn new(compiler: &[&str], source: &str) -> Traced {
+        Traced::of(compiler, &root().join("cli/tests/programs").join(source))
+    }
+
+    fn of(compiler: &[&str], source: &Path) -> Traced {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("program");
+        let mut build = Command::new(compiler[0]);
+        build.args(&compiler[1..]).args(["-O2", "-g", "-o"]).args([&program, source]);
+        let built = build.output().unwrap();
+        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+        let trace = folder.path().join("trace.bin").to_str().unwrap().to_owned();
+        succeed("trace", &["-o", &trace, program.to_str().unwrap()]);
+        Traced { _folder: folder, trace }
+    }
+
+    fn text(source: &str, name: &str, compiler: &[&str]) -> Traced {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name);
+        std::fs::write(&path, source).unwrap();
+        Traced::of(compiler, &path)
+    }
+
+    fn json(&self, arguments: &[&str]) -> Value {
+        serde_json::from_str(&succeed("replay", &[arguments, &["--json", &self.trace]].concat())).unwrap()
+    }
+
+    fn verdict(&self) -> Value {
+        self.json(&[])["verdict"].take()
+    }
+}
+
+const GCC: &[&str] = &["gcc", "-pthread"];
+const GCC_OPENMP: &[&str] = &["gcc", "-fopenmp"];
+const CLANG_OPENMP: &[&str] = &["clang-19", "-fopenmp=libomp"];
+const CPP: &[&str] = &["g++", "-std=c++17", "-pthread"];
+
+/// The compilers whose OpenMP is there.
+fn with_openmp() -> Vec<&'static [&'static str]> {
+    let clang = has_openmp_of_clang().then_some(CLANG_OPENMP);
+    std::iter::once(GCC_OPENMP).chain(clang).collect()
+}
+
+fn efficiency(of: &Value) -> f64 {
+    of["efficiency"].as_f64().unwrap_or_else(|| panic!("{of}"))
+}
+
+fn near(found: f64, wanted: f64, about: &Value) {
+    assert!((found - wanted).abs() < 0.005, "{found} for {wanted}: {about}");
+}
+
+#[test]
+fn a_warp_has_no_more_seats_than_the_largest_generation_has_threads() {
+    let rounds = Traced::new(GCC, "rounds_of_threads.c");
+    let verdict = rounds.verdict();
+    near(efficiency(&verdict), 14.0 / 16.0, &verdict);
+    // It is the figure of the same model without the machine.
+    let named = rounds.json(&["-H", "hanoi:placement=structured,predicate=4"]);
+    near(named["results"][0]["simt_efficiency"].as_f64().unwrap(), 14.0 / 16.0, &named);
+    let batches = "
+#include <future>
+#include <vector>
+__attribute__((noinline)) static long inside(long n) { long s = 0; for (long i = 0; i < n; i++) s += s ^ i; return s; }
+int main() {
+    long sum = 0;
+    for (int batch = 0; batch < 5; batch++) {
+        std::vector<std::future<long>> all;
+        for (int i = 0; i < 4; i++) all.push_back(std::async(std::launch::async, inside, 5000L));
+        for (auto &one : all) sum += one.get();
+    }
+    return sum == 1;
+}";
+    let verdict = Traced::text(batches, "batches.cpp", CPP).verdict();
+    near(efficiency(&verdict), 1.0, &verdict);
+}
+
+#[test]
+fn the_region_is_what_holds_most_and_not_what_most_threads_ran() {
+    let verdict = Traced::new(GCC, "helpers_first.c").verdict();
+    near(efficiency(&verdict), 10.0 / 16.0, &verdict);
+    assert!(verdict["coverage"]["share"].as_f64().unwrap() > 0.5, "{verdict}");
+}
+
+#[test]
+fn where_the_lanes_are_next_to_nothing_the_first_line_names_what_holds_most() {
+    // One thread alone holds nearly all. What others run together is more than a tenth of what all ran.
+    let program = "
+#include <pthread.h>
+static volatile long out[9];
+static void *lone(void *a) { for (long i = 0; i < 40000; i++) out[8] += i; return a; }
+static void *work(void *a) { for (long i = 0; i < 2000; i++) out[(long)a] += i; return 0; }
+int main(void) {
+    for (long i = 0; i < 400000; i++) out[0] += i;
+    pthread_t threads[9];
+    pthread_create(&threads[8], 0, lone, 0);
+    for (long i = 0; i < 8; i++) pthread_create(&threads[i], 0, work, (void *)i);
+    for (int i = 0; i < 9; i++) pthread_join(threads[i], 0);
+}";
+    let traced = Traced::text(program, "mostly_alone.c", GCC);
+    let verdict = traced.verdict();
+    let headline = verdict["headline"].as_str().unwrap();
+    assert!(headline.contains("but they are only") && headline.contains("of the program: what ran outside"), "{verdict}");
+    let less = program.replace("i < 400000", "i < 10").replace("i < 40000;", "i < 140000;");
+    let verdict = Traced::text(&less, "mostly_alone.c", GCC).verdict();
+    let headline = verdict["headline"].as_str().unwrap();
+    assert!(headline.contains(": start routine lone holds ") && headline.contains("replay --region lone)"), "{verdict}");
+}
+
+#[test]
+fn long_pools_get_the_answer_of_short_ones() {
+    // The second has more than 20 million instructions.
+    for work in ["-DWORK=500", "-DWORK=20000"] {
+        let verdict = Traced::new(&[CPP, &[work]].concat(), "pool.cpp").verdict();
+        let items = &verdict["items"];
+        assert_eq!((&items["lanes"], &items["warp_size"]), (&200.into(), &32.into()), "{work}: {verdict}");
+        near(efficiency(items), 0.558, &verdict);
+        assert!(items["typed"].as_str().unwrap().contains("--lanes calls --region 'inside(long)'"), "{verdict}");
+    }
+}
+
+#[test]
+fn a_thread_that_took_all_pieces_is_chance() {
+    let verdict = Traced::new(GCC, "one_takes_all.c").verdict();
+    assert_eq!((&verdict["holds"], &verdict["items"]["lanes"]), (&false.into(), &400.into()), "{verdict}");
+    near(efficiency(&verdict["items"]), 400.0 / 416.0, &verdict);
+}
+
+#[test]
+fn tasks_are_pieces_of_work_wherever_a_runtime_runs_them() {
+    for compiler in with_openmp() {
+        let verdict = Traced::new(compiler, "omp_tasks.c").verdict();
+        // What libomp does to wait differs from run to run.
+        assert!(verdict["coverage"]["share"].as_f64().unwrap() > 0.05, "{verdict}");
+        let items = &verdict["items"];
+        assert_eq!((&items["typed"], &items["lanes"]), (&"--lanes tasks".into(), &200.into()), "{verdict}");
+        near(efficiency(items), 0.558, &verdict);
+    }
+}
