@@ -153,3 +153,57 @@ fn tasks_are_pieces_of_work_wherever_a_runtime_runs_them() {
         near(efficiency(items), 0.558, &verdict);
     }
 }
+
+#[test]
+fn what_the_runtime_calls_for_itself_is_no_lanes() {
+    for compiler in with_openmp() {
+        let verdict = Traced::new(compiler, "omp_first_use.c").verdict();
+        near(efficiency(&verdict), 1.0, &verdict);
+        assert!(!verdict["warnings"].to_string().contains("lockstep does not know"), "{verdict}");
+    }
+}
+
+#[test]
+fn a_switch_to_a_stack_above_the_threads_does_not_end_its_region() {
+    let fibres = Traced::new(CPP, "fiber_cxx.cpp");
+    let verdict = fibres.verdict();
+    near(efficiency(&verdict), 1.0, &verdict);
+    // 4 threads with 8 green threads, each of 5 steps of 300 turns of 3 instructions and more.
+    let json = fibres.json(&["-H", "minpc"]);
+    let ran = json["results"][0]["thread_instructions"].as_u64().unwrap();
+    assert!(ran > 4 * 8 * 5 * 300 * 3, "{json}");
+}
+
+#[test]
+fn the_body_of_a_static_programs_thread_is_found() {
+    const RUST: &str = "
+fn main() {
+    let work = |thread: u64| (0..2000).map(|i| collatz(i * 4 + thread)).sum::<u64>();
+    let threads: Vec<_> = (0..4).map(|thread| std::thread::spawn(move || work(thread))).collect();
+    println!(\"{}\", threads.into_iter().map(|thread| thread.join().unwrap()).sum::<u64>());
+}
+#[inline(never)]
+fn collatz(mut n: u64) -> u64 {
+    let mut steps = 0;
+    while n > 1 {
+        n = if n % 2 == 0 { n / 2 } else { 3 * n + 1 };
+        steps += 1;
+    }
+    steps
+}";
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("work.rs");
+    std::fs::write(&source, RUST).unwrap();
+    let figures = [&[][..], &["-C", "target-feature=+crt-static"]].map(|flags| {
+        let (program, trace) = (folder.path().join("program"), folder.path().join("trace.bin"));
+        let mut build = Command::new("rustc");
+        build.args(["-O", "-g", "--edition", "2021", "-o"]).arg(&program).args(flags).arg(&source);
+        let built = build.output().unwrap();
+        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+        let trace = trace.to_str().unwrap().to_owned();
+        succeed("trace", &["-o", &trace, program.to_str().unwrap()]);
+        let json = Traced { _folder: tempfile::tempdir().unwrap(), trace }.json(&["-H", "minpc"]);
+        (json["results"][0]["lanes"].clone(), json["results"][0]["thread_instructions"].clone())
+    });
+    assert_eq!(figures[0], figures[1]);
+}

@@ -8,6 +8,7 @@ use trace_format::{BlockId, Kind, STUB_NAME, SpEffect, Trace};
 
 use super::code_filter::{Class, Classifier};
 use super::first_look::region::RegionRule;
+use super::thread_state::Side;
 use crate::waiting::Waiting;
 use crate::{Code, Rows};
 
@@ -121,6 +122,7 @@ pub(super) struct BlockFacts {
     /// The outlines of blocks, one after another.
     marks: Vec<Mark>,
     classes: Vec<Class>,
+    sides: Vec<Side>,
     entries: Vec<bool>,
     exits: Vec<bool>,
     /// Segments with a `pause`, without filtered code.
@@ -146,6 +148,7 @@ impl BlockFacts {
         let mut all = BlockFacts {
             pauses: table.iter().map(|(_, s)| has_pause(s) && class(s.start()) == Class::Keep).collect(),
             classes: table.iter().map(|(_, s)| class(s.start())).collect(),
+            sides: table.iter().map(|(_, s)| classifier.map_or(Side::Program, |c| c.side(s.start()))).collect(),
             entries: table.iter().map(|(_, s)| region.entries.contains(&s.start())).collect(),
             exits: table.iter().map(|(_, s)| region.exits.iter().flatten().any(|exit| *exit == s.start())).collect(),
             named_stubs: table.iter().map(|(id, s)| table.in_stub(id) != id && named_stub(s.start())).collect(),
@@ -304,6 +307,11 @@ impl BlockFacts {
     /// What the code filter says about a segment.
     pub fn class(&self, segment: SegmentId) -> Class {
         self.classes[segment.0 as usize]
+    }
+
+    /// On whose side a segment is.
+    pub fn side(&self, segment: SegmentId) -> Side {
+        self.sides[segment.0 as usize]
     }
 
     /// Whether the segment has a `pause` and is not filtered out.

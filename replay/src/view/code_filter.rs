@@ -4,6 +4,7 @@
 use trace_format::{Module, ModuleRole, Pc, STUB_NAME, Trace};
 
 use super::CodeFilter;
+use super::thread_state::Side;
 
 /// What the code filter says about a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +21,8 @@ pub(super) enum Class {
 
 /// Libraries that are thread runtime as a whole.
 const RUNTIME_LIBRARIES: [&str; 4] = ["libgomp", "libomp", "libiomp", "libpthread"];
+/// Those of OpenMP.
+const OPENMP_LIBRARIES: [&str; 3] = ["libgomp", "libomp", "libiomp"];
 
 /// Tells the class of code by its address.
 pub(super) struct Classifier<'a> {
@@ -48,6 +51,22 @@ impl<'a> Classifier<'a> {
         if self.filter == CodeFilter::Main && !in_main { Class::OutsideMain } else { Class::Keep }
     }
 
+    /// On whose side the code at an address is when OpenMP's runtime calls it.
+    pub fn side(&self, pc: Pc) -> Side {
+        let module = self.trace.module_of(pc);
+        let name = self.trace.symbol_of(pc).map_or("", |symbol| symbol.name.as_str());
+        let of_library = |libraries: &[&str]| {
+            module.is_some_and(|module| libraries.iter().any(|library| module.name().starts_with(library)))
+        };
+        match module.map(|module| module.role) {
+            _ if of_library(&OPENMP_LIBRARIES) || is_openmp_function(name) => Side::OpenMp,
+            _ if of_library(&HELPERS) || is_of_memory(name) => Side::Helper,
+            Some(ModuleRole::Main) if !self.is_static => Side::Program,
+            Some(ModuleRole::Loader) => Side::Helper,
+            _ => Side::Unknown,
+        }
+    }
+
     fn is_runtime(&self, module: Option<&Module>, pc: Pc) -> bool {
         let Some(module) = module else { return false };
         let name = module.name();
@@ -58,6 +77,54 @@ impl<'a> Classifier<'a> {
         }
         module.role == ModuleRole::Loader || RUNTIME_LIBRARIES.iter().any(|l| name.starts_with(l))
     }
+}
+
+/// Whether a function is OpenMP's, by its name.
+fn is_openmp_function(name: &str) -> bool {
+    name.starts_with("__kmp") || name.starts_with("GOMP_") || name.starts_with("gomp_")
+}
+
+/// Libraries that programs and runtimes call alike, by the beginnings of their names.
+const HELPERS: [&str; 12] = [
+    "libc.so",
+    "libc-",
+    "libc.musl",
+    "ld-musl",
+    "libm.so",
+    "libm-",
+    "libgcc_s",
+    "libstdc++",
+    "libc++",
+    "libjemalloc",
+    "libtcmalloc",
+    "libmimalloc",
+];
+
+/// Whether a function allocates memory, or fills it: it does so for its caller wherever it is, in a static program or in
+/// place of the C library's.
+fn is_of_memory(name: &str) -> bool {
+    const NAMES: [&str; 14] = [
+        "malloc",
+        "calloc",
+        "realloc",
+        "free",
+        "cfree",
+        "memalign",
+        "aligned_alloc",
+        "posix_memalign",
+        "valloc",
+        "reallocarray",
+        "malloc_usable_size",
+        "memset",
+        "memcpy",
+        "memmove",
+    ];
+    let bare = name.trim_start_matches('_');
+    let bare = bare.strip_prefix("GI_").unwrap_or(bare).trim_start_matches('_');
+    let bare = bare.strip_prefix("libc_").unwrap_or(bare);
+    // The C library has some of them for each kind of processor: `__memset_avx2_unaligned_erms`.
+    let of_processor = name.strip_prefix("__").and_then(|name| name.split_once('_')).map_or("", |(first, _)| first);
+    NAMES.contains(&bare) || of_processor.starts_with("mem") && NAMES.contains(&of_processor)
 }
 
 /// Whether a function of the C library, or of a static program, belongs to synchronisation or the thread runtime.
@@ -154,6 +221,18 @@ mod tests {
             "__kmpc_fork_call",
         ] {
             assert!(is_runtime_function(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn memory_is_allocated_and_filled_under_many_names() {
+        for name in
+            ["malloc", "__libc_malloc", "__GI___libc_malloc", "free", "__memset_avx2_unaligned_erms", "__GI_memcpy"]
+        {
+            assert!(is_of_memory(name), "{name}");
+        }
+        for name in ["main", "malloc_test", "free_list", "memory_of", "inside", "memset_rows", "qsort"] {
+            assert!(!is_of_memory(name), "{name}");
         }
     }
 

@@ -138,6 +138,8 @@ pub(in crate::view) fn is_given_work(trace: &Trace, routine: Pc) -> bool {
 pub(in crate::view) struct Look<'t> {
     trace: &'t Trace,
     left: u64,
+    /// Whether the C library is a part of the program.
+    is_static: bool,
     /// The last instruction, where it transfers control.
     before: Option<(Kind, Pc)>,
     carrier: Option<(Pc, Carries)>,
@@ -163,6 +165,7 @@ impl<'t> Look<'t> {
         let mut look = Look {
             trace,
             left: MOST_INSTRUCTIONS,
+            is_static: !trace.modules().iter().any(|module| module.role == ModuleRole::Loader),
             before: None,
             carrier: None,
             depth: None,
@@ -263,6 +266,8 @@ impl<'t> Look<'t> {
                 }
             }
             Some((_, Carries::Rust)) if !in_program || hands_on(name) || name.is_empty() => {}
+            // The C library, in a static program.
+            Some((_, Carries::Rust)) if self.is_static && rust(name).is_none() => {}
             Some((_, Carries::Rust)) => self.rust_enters(pc, name),
         }
     }

@@ -7,6 +7,7 @@ use trace_format::{Chunk, Event, SyncFunction};
 use super::super::first_look::survey::{is_barrier, is_part_of_waiting};
 use super::super::locks::{self, Action, HeldLock};
 use super::extents::{Belongs, Extent, Marked};
+use super::openmp::OpenMp;
 use super::{Expected, Pending, ThreadState, push_control};
 use crate::{Batch, Control, Entry};
 
@@ -31,6 +32,7 @@ impl ThreadState<'_> {
 
     fn begin_counted(&mut self, extent: Extent, batch: &mut Batch) {
         self.extents.begin(extent, self.now);
+        self.openmp = OpenMp::default();
         self.pending = Pending::Nothing;
         self.frames.restart();
         if self.plan.lock_rule.are_taken() {
@@ -141,7 +143,8 @@ impl ThreadState<'_> {
                 self.now = seq;
                 // A sanitizer's own locks are no lane's.
                 let is_in_checks = self.kept_before_checks == Some(self.counts.kept);
-                let is_own = self.extents.is_open() && !self.stack.in_leaf() && !is_in_checks;
+                let is_in_runtime = self.stack.in_leaf() || self.openmp.is_in();
+                let is_own = self.extents.is_open() && !is_in_runtime && !is_in_checks;
                 self.counts.own_waits += u64::from(is_own);
             }
             Event::Chunk(chunk) => self.take_chunk(&chunk, batch),

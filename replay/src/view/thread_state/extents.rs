@@ -15,10 +15,25 @@ pub(super) enum Extent {
     Whole,
     /// When fewer functions than this are open.
     Function { height: usize },
-    /// When the stack pointer rises above this one; not while more signal handlers than these are running.
-    Frame { entry: u64, handlers: usize },
+    /// When the stack pointer rises above this one, to no more than `top`: what lies above is another stack, to which
+    /// the thread goes for a while (green threads). Not while more signal handlers than these are running.
+    Frame { entry: u64, top: u64, handlers: usize },
     /// When the thread has run so many more markers that end it than markers that begin one.
     Marked { open: u32 },
+}
+
+/// How far above a function's frame its stack reaches at most, in bytes, where that is not known. Programs map stacks
+/// of their own further apart, with other memory between.
+const LEAP: u64 = 1 << 20;
+
+impl Extent {
+    /// That of a function which begins with this stack pointer; `stack_top` is the thread's first one. Deeper in the
+    /// thread's stack than [`LEAP`], or elsewhere, the function may have begun on a stack that the program made.
+    pub fn of_function(entry: u64, stack_top: u64, handlers: usize) -> Extent {
+        let is_near_top = (entry..entry.saturating_add(LEAP)).contains(&stack_top);
+        let top = if is_near_top { stack_top } else { entry.saturating_add(LEAP) };
+        Extent::Frame { entry, top, handlers }
+    }
 }
 
 /// What an extent that begins is to the lane.
@@ -152,7 +167,8 @@ impl Extents {
     /// Whether the stack pointer ends the open one, with so many signal handlers running.
     #[inline]
     pub fn end_at(&self, sp: u64, running: usize) -> bool {
-        matches!(self.open, Some(Extent::Frame { entry, handlers }) if sp > entry && running <= handlers)
+        let Some(Extent::Frame { entry, top, handlers }) = self.open else { return false };
+        (entry + 1..=top).contains(&sp) && running <= handlers
     }
 
     /// Whether the open one ends where so many functions are open.
@@ -216,11 +232,15 @@ mod tests {
     fn a_functions_extent_ends_when_its_frame_is_gone_and_no_handler_runs_above_it() {
         let mut all = Extents::new(0..u64::MAX);
         assert_eq!(all.ceiling(), u64::MAX);
-        all.begin(Extent::Frame { entry: 80, handlers: 1 }, Seq(3));
+        all.begin(Extent::of_function(80, 200, 1), Seq(3));
         assert!(all.is_open() && all.is_fresh() && all.ceiling() == 80);
         all.keep(SegmentId(4));
         assert!(!all.end_at(80, 1) && all.end_at(88, 1) && !all.end_at(88, 2), "a handler has a stack of its own");
         assert!(!all.end_below(0) && !all.end_at_gap());
+        assert!(all.end_at(200, 1) && !all.end_at(208, 1), "a stack that the program made lies above the thread's");
+        all.end();
+        all.begin(Extent::of_function(LEAP, 5 * LEAP, 0), Seq(5));
+        assert!(all.end_at(LEAP + 8, 0) && !all.end_at(5 * LEAP - 8, 0), "nor does a made one reach to the thread's");
         all.end();
         all.begin(Extent::Function { height: 2 }, Seq(7));
         assert!(all.is_fresh() && !all.end_at(u64::MAX, 0) && !all.end_below(2) && all.end_below(1));

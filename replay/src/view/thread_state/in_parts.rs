@@ -101,10 +101,13 @@ impl ThreadState<'_> {
         if self.plan.choice.rule.exits.is_some() {
             self.pass_marker(id, batch);
         } else if !self.extents.is_open() && self.plan.blocks.is_entry(id) {
-            self.begin(Extent::Frame { entry: self.sp, handlers: self.frames.handlers() }, batch);
+            self.begin(Extent::of_function(self.sp, self.stack_top, self.frames.handlers()), batch);
         }
         let segment = &self.plan.table[id];
         let kind = segment.last().kind;
+        if self.extents.is_open() {
+            self.openmp.run(self.plan.blocks.side(id), self.sp);
+        }
         match self.reason(id) {
             None => {
                 if self.extents.is_fresh() {

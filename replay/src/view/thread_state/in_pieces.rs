@@ -51,7 +51,7 @@ impl ThreadState<'_> {
         if self.extents.is_open() || facts.flags.has(Flags::PAUSE) {
             return;
         }
-        self.begin(Extent::Frame { entry: self.sp, handlers: self.frames.handlers() }, batch);
+        self.begin(Extent::of_function(self.sp, self.stack_top, self.frames.handlers()), batch);
         if self.reason(first).is_none() {
             self.begin_stream(first, batch);
             self.update();

@@ -15,6 +15,7 @@ mod extents;
 mod in_parts;
 mod in_pieces;
 mod linkage;
+mod openmp;
 mod spin;
 mod turns;
 mod whole;
@@ -28,6 +29,8 @@ pub(super) use self::counts::{Counts, Reason};
 pub(super) use self::expected::{Expected, push_control};
 use self::extents::Extents;
 use self::linkage::Linkage;
+use self::openmp::OpenMp;
+pub(super) use self::openmp::Side;
 use self::spin::Spin;
 use self::turns::Turns;
 use super::code_filter::Class;
@@ -77,6 +80,7 @@ pub(super) struct ThreadState<'a> {
     frames: Frames,
     pending: Pending,
     linkage: Linkage,
+    openmp: OpenMp,
     stack: SyncStack,
     held: Held,
     extents: Extents,
@@ -132,6 +136,7 @@ impl<'a> ThreadState<'a> {
             frames: Frames::default(),
             pending: Pending::Nothing,
             linkage: Linkage::default(),
+            openmp: OpenMp::default(),
             stack: SyncStack::default(),
             held: Held::default(),
             extents: Extents::new(own),
@@ -170,7 +175,7 @@ impl<'a> ThreadState<'a> {
         match self.plan.blocks.class(id) {
             Class::SyncRuntime | Class::Checks => Some(Reason::SyncRuntime),
             Class::OutsideMain => Some(Reason::OutsideMain),
-            Class::Keep if self.binds(id) => Some(Reason::SyncRuntime),
+            Class::Keep if self.openmp.is_helped() || self.binds(id) => Some(Reason::SyncRuntime),
             Class::Keep if self.drops_critical() => Some(Reason::Critical),
             Class::Keep => None,
         }
@@ -308,6 +313,7 @@ impl<'a> ThreadState<'a> {
             && !self.unsettled
             && !self.yielded
             && !self.stack.in_leaf()
+            && !self.openmp.is_in()
             && !self.drops_critical()
             && self.frames.handlers() == 0
             && !self.spin.is_watching()
