@@ -182,7 +182,7 @@ fn profile(causes: &Causes) -> BTreeMap<Pc, Function> {
 /// Whether a function of this name is a library's.
 fn is_of_library(name: &str) -> bool {
     let path = without_result(name).trim_start_matches(['<', '&']);
-    let libraries = ["std::", "core::", "alloc::", "boost::", "__gnu_cxx::", "rayon::", "tbb::"];
+    let libraries = ["std::", "core::", "alloc::", "boost::", "__gnu_cxx::", "rayon::", "tbb::", "__once_proxy"];
     libraries.iter().any(|library| path.starts_with(library))
 }
 

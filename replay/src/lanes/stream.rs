@@ -329,7 +329,7 @@ impl Batch {
 
     fn move_controls(&mut self, to: impl Fn(usize) -> usize) {
         for code in &mut self.codes {
-            if let Entry::Control(index) = code.entry() {
+            if let Some(index) = code.as_control() {
                 *code = Code::control(to(index));
             }
         }

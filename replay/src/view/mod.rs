@@ -24,8 +24,6 @@ mod text;
 mod thread_state;
 mod threads;
 
-use std::ops::Range;
-
 use heuristics::SegmentTable;
 use trace_format::{Pc, Trace};
 
@@ -34,7 +32,7 @@ use self::first_look::region::Choice;
 use self::first_look::segments::Looked;
 use self::first_look::survey::{ThreadSurvey, bodies, taskloops};
 use self::plan::Plan;
-use self::threads::{Threads, lanes_of};
+use self::threads::{Stayed, Threads, lanes_of};
 use crate::{Error, Kept, LaneOrigin, LaneStream, LockId, Locks, Result};
 
 pub(crate) use cut::Phases;
@@ -56,8 +54,9 @@ pub struct View {
 enum Streams {
     /// Lanes are threads, or stays of threads in the region: each stream is made from its thread's as it is read.
     Whole {
-        /// By lane: the extents of its thread that are its own.
-        extents: Vec<Range<u64>>,
+        /// By lane: the extents of its thread that are its own; of several threads, where one went on with what
+        /// another was.
+        stays: Vec<Vec<Stayed>>,
         /// By lane: its stream, where it was kept.
         kept: Vec<Option<Kept>>,
     },
@@ -83,7 +82,9 @@ impl View {
         let followed = Threads::follow(trace, &plan)?;
         let (stays, unsure_joins) = followed.stays(&threads);
         let mut summary = followed.summary(trace, &plan);
-        let (lanes, extents) = lanes_of(trace, stays, plan.is_text);
+        let are_numbers = options.lanes == Lanes::Threads && plan.choice.rule.is_parallel();
+        let first = are_numbers.then_some(&plan.episodes.seats[..]);
+        let (lanes, stays) = lanes_of(trace, stays, first, plan.is_text);
         summary.lanes = lanes.len();
         summary.generations = lanes.last().map_or(0, |lane| lane.generation as usize + 1);
         summary.unsure_joins = unsure_joins;
@@ -95,8 +96,8 @@ impl View {
         if lanes.is_empty() {
             return Err(nothing_left(options, &summary));
         }
-        let kept = followed.kept(&lanes, &extents);
-        let streams = Streams::Whole { extents, kept };
+        let kept = followed.kept(&stays);
+        let streams = Streams::Whole { stays, kept };
         let view = View { trace: trace.clone(), locks: options.locks, plan, lanes, streams, summary };
         view.cut(&options.lanes, &threads)
     }
@@ -122,8 +123,8 @@ impl View {
         let lanes = numbers.iter().map(|lane| self.lanes[*lane]).collect();
         let streams = match self.streams {
             Streams::Cut(cut) => Streams::Cut(cut.sample(numbers)),
-            Streams::Whole { extents, mut kept } => Streams::Whole {
-                extents: numbers.iter().map(|lane| extents[*lane].clone()).collect(),
+            Streams::Whole { stays, mut kept } => Streams::Whole {
+                stays: numbers.iter().map(|lane| stays[*lane].clone()).collect(),
                 kept: numbers.iter().map(|lane| kept[*lane].take()).collect(),
             },
         };
@@ -159,9 +160,7 @@ impl View {
     pub fn stream(&self, lane: usize) -> Box<dyn LaneStream + '_> {
         match &self.streams {
             Streams::Cut(cut) => Box::new(cut.stream(lane)),
-            Streams::Whole { extents, .. } => {
-                stream::read(&self.trace, &self.plan, self.lanes[lane].thread, extents[lane].clone())
-            }
+            Streams::Whole { stays, .. } => stream::read_all(&self.trace, &self.plan, &stays[lane]),
         }
     }
 

@@ -1,5 +1,6 @@
 //! A lane's stream, made from its thread's stream as it is read.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -9,9 +10,10 @@ use trace_format::{BlockId, Event, Item, Seq, ThreadId, ThreadStream, Trace};
 use super::first_look::generations::{Part, WHOLE_THREAD};
 use super::plan::Plan;
 use super::text::TextState;
-use super::thread_state::{Counts, ThreadState};
+use super::thread_state::{Counts, ThreadState, push_control};
+use super::threads::Stayed;
 use crate::lanes::kept::{Keeper, Kept};
-use crate::{Batch, LaneStream, Result, Rows};
+use crate::{Batch, Control, LaneStream, Result, Rows};
 
 /// A batch ends with the first block after this many segments and controls where it may: large enough that starting a
 /// batch costs nothing beside filling it, small enough (64 KiB of codes) that the batches of a warp stay in the caches.
@@ -91,8 +93,71 @@ impl<S: Follower> ThreadReader<S> {
     }
 }
 
+/// Reads what a lane is of these threads, one after another.
+pub(super) fn read_all<'a>(trace: &Trace, plan: &'a Plan, stays: &[Stayed]) -> Box<dyn LaneStream + 'a> {
+    let mut streams = stays.iter().map(|(thread, own)| read(trace, plan, *thread, own.clone()));
+    match (streams.next(), stays.len()) {
+        (Some(only), 1) => only,
+        (first, _) => Box::new(Chain { streams: first.into_iter().chain(streams).collect(), begins: false }),
+    }
+}
+
+/// Streams one after another.
+struct Chain<'a> {
+    streams: VecDeque<Box<dyn LaneStream + 'a>>,
+    /// Whether the next batch is the first of another stream than the first.
+    begins: bool,
+}
+
+impl Chain<'_> {
+    fn next(
+        &mut self,
+        batch: &mut Batch,
+        next: impl Fn(&mut (dyn LaneStream + '_), &mut Batch) -> Result<bool>,
+    ) -> Result<bool> {
+        while let Some(stream) = self.streams.front_mut() {
+            if next(stream.as_mut(), batch)? {
+                if std::mem::take(&mut self.begins) {
+                    begin_anew(batch);
+                }
+                return Ok(true);
+            }
+            // The last one stays, for its rows.
+            if self.streams.len() == 1 {
+                return Ok(false);
+            }
+            self.streams.pop_front();
+            self.begins = true;
+        }
+        Ok(false)
+    }
+}
+
+/// The lane is at level 1 and its stack pointer counts as 0 before what the batch holds.
+fn begin_anew(batch: &mut Batch) {
+    let mut first = Batch::default();
+    push_control(&mut first, Control::Sp(0));
+    push_control(&mut first, Control::Level(1));
+    first.append(std::mem::take(batch));
+    *batch = first;
+}
+
+impl LaneStream for Chain<'_> {
+    fn next_batch(&mut self, batch: &mut Batch) -> Result<bool> {
+        self.next(batch, |stream, batch| stream.next_batch(batch))
+    }
+
+    fn next_folded(&mut self, batch: &mut Batch) -> Result<bool> {
+        self.next(batch, |stream, batch| stream.next_folded(batch))
+    }
+
+    fn rows(&self) -> Arc<Rows> {
+        self.streams.front().map(|stream| stream.rows()).unwrap_or_default()
+    }
+}
+
 /// Reads a thread as a lane; of its extents of the region, those of these numbers are the lane's.
-pub(super) fn read<'a>(trace: &Trace, plan: &'a Plan, thread: ThreadId, own: Range<u64>) -> Box<dyn LaneStream + 'a> {
+fn read<'a>(trace: &Trace, plan: &'a Plan, thread: ThreadId, own: Range<u64>) -> Box<dyn LaneStream + 'a> {
     if plan.is_text {
         Box::new(ThreadReader::new(trace, plan, thread, TextState::new(plan)))
     } else {

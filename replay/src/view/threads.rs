@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use rayon::prelude::*;
-use rustc_hash::FxHashSet;
-use trace_format::{Pc, Seq, Trace};
+use rustc_hash::{FxHashMap, FxHashSet};
+use trace_format::{Pc, Seq, ThreadId, Trace};
 
 use super::first_look::generations::{Part, Stay, WHOLE_THREAD, generations};
 use super::first_look::survey::ThreadSurvey;
@@ -80,26 +80,44 @@ impl Threads {
         first.collect::<FxHashSet<Pc>>().len()
     }
 
-    /// By lane of these extents of its thread, its stream: that of a thread that is one lane was made when the thread
-    /// was followed.
-    pub fn kept(mut self, lanes: &[LaneOrigin], extents: &[Range<u64>]) -> Vec<Option<Kept>> {
-        let of_lane = |(lane, own): (&LaneOrigin, &Range<u64>)| {
-            if *own == WHOLE_THREAD { self.streams[lane.thread.index()].take() } else { None }
+    /// By lane of these stays, its stream: that of a thread that is one lane was made when the thread was followed.
+    pub fn kept(mut self, stays: &[Vec<Stayed>]) -> Vec<Option<Kept>> {
+        let of_lane = |stays: &Vec<Stayed>| match &stays[..] {
+            [(thread, own)] if *own == WHOLE_THREAD => self.streams[thread.index()].take(),
+            _ => None,
         };
-        lanes.iter().zip(extents).map(of_lane).collect()
+        stays.iter().map(of_lane).collect()
     }
 }
 
-/// The lanes, and by lane the extents of its thread. Of a trace read from text each thread is a lane, whatever is in
-/// it.
-pub(super) fn lanes_of(trace: &Trace, stays: Vec<Stay>, is_text: bool) -> (Vec<LaneOrigin>, Vec<Range<u64>>) {
+/// The extents of a thread that a lane is, or a part of it.
+pub(super) type Stayed = (ThreadId, Range<u64>);
+
+/// The lanes, and by lane what it is of which threads, one after another. Of a trace read from text each thread is a lane,
+/// whatever is in it. `first` gives for a thread the first one of its lane, where lanes are numbers in teams.
+pub(super) fn lanes_of(
+    trace: &Trace,
+    stays: Vec<Stay>,
+    first: Option<&[usize]>,
+    is_text: bool,
+) -> (Vec<LaneOrigin>, Vec<Vec<Stayed>>) {
     if is_text {
         let lane = |thread| LaneOrigin { thread, first: Seq::default(), generation: 0 };
-        return trace.threads().iter().map(|thread| (lane(thread.id), WHOLE_THREAD)).unzip();
+        return trace.threads().iter().map(|thread| (lane(thread.id), vec![(thread.id, WHOLE_THREAD)])).unzip();
     }
-    let lane = |stay: Stay| {
+    let mut lanes: Vec<(LaneOrigin, Vec<Stayed>)> = Vec::with_capacity(stays.len());
+    let mut of_seat: FxHashMap<(usize, u32), usize> = FxHashMap::default();
+    for stay in stays {
         let thread = trace.threads()[stay.thread].id;
-        (LaneOrigin { thread, first: stay.begin, generation: stay.generation }, stay.extents)
-    };
-    stays.into_iter().map(lane).unzip()
+        let stayed = (thread, stay.extents);
+        if let Some(first) = first.filter(|_| stayed.1 == WHOLE_THREAD) {
+            let at = *of_seat.entry((first[stay.thread], stay.generation)).or_insert(lanes.len());
+            if let Some((_, stays)) = lanes.get_mut(at) {
+                stays.push(stayed);
+                continue;
+            }
+        }
+        lanes.push((LaneOrigin { thread, first: stay.begin, generation: stay.generation }, vec![stayed]));
+    }
+    lanes.into_iter().unzip()
 }

@@ -81,6 +81,8 @@ fn carrier(name: &str) -> Option<Carries> {
 pub(in crate::view) fn hands_on(name: &str) -> bool {
     const PREFIXES: [&str; 6] = ["_ZNSt", "_ZNKSt", "_ZSt", "_ZZNSt", "_ZN5boost", "_ZNK5boost"];
     PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+        // By which `std::call_once` and futures call, a part of the program where that is static.
+        || name == "__once_proxy"
         || name.ends_with(trace_format::STUB_NAME)
         || rust(name).is_some_and(|name| is_of_rust(&name))
 }

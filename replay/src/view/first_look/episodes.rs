@@ -9,6 +9,7 @@ use trace_format::{Seq, SyncFunction};
 
 use crate::EpisodeId;
 use crate::view::first_look::leagues::{Leagues, is_of_construct};
+use crate::view::first_look::seats::seats;
 use crate::view::first_look::survey::{Body, ThreadSurvey};
 
 /// A thread's wait at a barrier.
@@ -41,6 +42,8 @@ pub(in crate::view) struct Episodes {
     pub launches: Vec<Vec<Option<EpisodeId>>>,
     /// Which launches are teams of one construct.
     pub leagues: Leagues,
+    /// By thread, the first thread of its lane, where lanes are numbers in teams.
+    pub seats: Vec<usize>,
 }
 
 impl Episodes {
@@ -54,7 +57,10 @@ impl Episodes {
             let bodies = thread.bodies.iter().zip(launches);
             bodies.filter(|(b, _)| is_parallel(b) && b.outermost).map(|(_, launch)| *launch).collect()
         };
-        Episodes { waits, launches: threads.iter().zip(&launches).map(outermost).collect(), leagues }
+        let launches: Vec<Vec<Option<EpisodeId>>> = threads.iter().zip(&launches).map(outermost).collect();
+        let of_thread = |(by, forks): (usize, Vec<EpisodeId>)| forks.into_iter().map(move |launch| (launch, by));
+        let forkers = forks.into_iter().enumerate().flat_map(of_thread).collect();
+        Episodes { waits, leagues, seats: seats(threads, &launches, &forkers), launches }
     }
 }
 

@@ -5,6 +5,7 @@ pub(super) mod episodes;
 pub(super) mod generations;
 pub(super) mod leagues;
 pub(super) mod region;
+pub(super) mod seats;
 pub(super) mod segments;
 pub(super) mod survey;
 pub(super) mod task_order;

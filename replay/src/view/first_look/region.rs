@@ -46,7 +46,7 @@ impl RegionRule {
     }
 
     /// Whether it is OpenMP's parallel regions.
-    fn is_parallel(&self) -> bool {
+    pub fn is_parallel(&self) -> bool {
         self.on_enter.is_some_and(|(function, _)| function == SyncFunction::ParallelBody)
     }
 }
