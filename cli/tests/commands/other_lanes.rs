@@ -207,3 +207,35 @@ fn collatz(mut n: u64) -> u64 {
     });
     assert_eq!(figures[0], figures[1]);
 }
+
+#[test]
+fn lanes_of_openmp_are_numbers_in_the_team() {
+    for compiler in with_openmp() {
+        let teams = Traced::new(compiler, "omp_team_sizes.c");
+        let verdict = teams.verdict();
+        // Half of the lanes have nothing to do in half of the regions.
+        near(efficiency(&verdict), 0.75, &verdict);
+        let json = teams.json(&["-H", "ipdom,hanoi,minpc,wave,dwf", "--check"]);
+        for result in json["results"].as_array().unwrap() {
+            assert_eq!(result["lanes"], 8, "{result}");
+            near(result["simt_efficiency"].as_f64().unwrap(), 0.75, result);
+        }
+    }
+    // Threads of nested teams are made anew for each.
+    let nested = "
+#include <omp.h>
+__attribute__((noinline)) static long inside(long n) { long s = 0; for (long i = 0; i < n; i++) s += s ^ i; return s; }
+static long out[8];
+int main(int argc, char **argv) {
+    (void)argv;
+    omp_set_max_active_levels(2);
+    #pragma omp parallel num_threads(2)
+    for (int round = 0; round < 3; round++) {
+        int outer = omp_get_thread_num();
+        #pragma omp parallel num_threads(4)
+        out[outer * 4 + omp_get_thread_num()] += inside(1000 * argc);
+    }
+}";
+    let json = Traced::text(nested, "nested.c", GCC_OPENMP).json(&["-H", "minpc", "--check"]);
+    assert_eq!(json["results"][0]["lanes"], 8, "{json}");
+}

@@ -60,6 +60,10 @@ pub struct Replay<'a> {
     seen_groups: Groups,
     /// How long the lanes chosen last would be chosen again.
     lead: Lead,
+    /// The lanes that have met since they were asked for last.
+    met: Option<LaneSet>,
+    /// The lanes of the launch that runs; none before the first that lanes began together.
+    launch: Option<LaneSet>,
     /// Room for the segments of a run.
     run: Vec<heuristics::SegmentId>,
 }
@@ -70,7 +74,7 @@ pub struct Replayed {
     pub counts: Counts,
     /// How it ended.
     pub end: End,
-    /// What the models counted that ran turns at locks.
+    /// What models counted that were begun again: for turns at locks, for other teams.
     pub tally: Tally,
 }
 
@@ -118,6 +122,8 @@ impl<'a> Replay<'a> {
             counts: Counts::new(lanes.len().min(unit.seats.width())),
             seen_groups: Groups::default(),
             lead: Lead::default(),
+            met: None,
+            launch: None,
             run: Vec::new(),
         };
         replay.arrive(LaneSet::first(lanes.len()))?;
@@ -138,8 +144,16 @@ impl<'a> Replay<'a> {
         let horizon = heuristic.horizon();
         let take_turns = self.sync.turns().is_some();
         let each_step = metrics.iter().any(|metric| metric.asks_each_step());
+        // The model, where another team than the one before has begun: begun again.
+        let mut anew: Option<Box<dyn Heuristic>> = None;
+        let mut tally = Tally::default();
         while !self.live.is_empty() {
             self.tell_events(metrics);
+            if self.begins_with_others() {
+                let before = anew.replace(heuristics::build(spec, self.states.len(), self.program));
+                before.into_iter().for_each(|before| tally.add(&before.tally()));
+            }
+            let heuristic = anew.as_deref_mut().unwrap_or(heuristic);
             if self.groups.is_empty() {
                 let freed = match self.sync.give_up_turns() {
                     Some(freed) => freed,
@@ -160,16 +174,29 @@ impl<'a> Replay<'a> {
                 Some(turn) => self.advance_turn(asked, turn, spec, (by_instruction, each_step), metrics)?,
             };
             if let Some(lanes) = deadlock {
-                return Ok(self.replayed(End::Deadlock(self.explain(spec, lanes))));
+                anew.into_iter().for_each(|model| tally.add(&model.tally()));
+                return Ok(self.replayed(End::Deadlock(self.explain(spec, lanes)), tally));
             }
         }
         self.tell_events(metrics);
-        Ok(self.replayed(End::Complete))
+        anew.into_iter().for_each(|model| tally.add(&model.tally()));
+        Ok(self.replayed(End::Complete, tally))
     }
 
-    fn replayed(&self, end: End) -> Replayed {
-        let tally = self.sync.turns().map_or_else(Tally::default, |turns| turns.tally);
+    fn replayed(&self, end: End, mut tally: Tally) -> Replayed {
+        self.sync.turns().into_iter().for_each(|turns| tally.add(&turns.tally));
         Replayed { counts: self.counts.clone(), end, tally }
+    }
+
+    /// Whether lanes that met begin an extent of the region, as the only ones that run, and others than began the one
+    /// before. Teams of other sizes are other kernels of a GPU, so no lane has come apart from another any more.
+    fn begins_with_others(&mut self) -> bool {
+        let Some(lanes) = self.met.take() else { return false };
+        let begins = |lane: Lane| (self.states[lane.index()].level, self.states[lane.index()].sp) == (1, 0);
+        if self.live - self.sync.waiting() != lanes || !lanes.iter().all(begins) {
+            return false;
+        }
+        self.launch.replace(lanes).is_some_and(|before| before != lanes)
     }
 
     fn read_ahead(&mut self, instructions: u32) -> Result<()> {
@@ -181,6 +208,9 @@ impl<'a> Replay<'a> {
     #[inline]
     fn tell_events(&mut self, metrics: &mut [Box<dyn Metric + '_>]) {
         for event in self.sync.events() {
+            if let SyncEvent::Meets { lanes } = event {
+                self.met = Some(*lanes);
+            }
             metrics.iter_mut().for_each(|metric| metric.synchronised(event));
         }
         self.sync.clear_events();

@@ -68,8 +68,9 @@ fn is_parallel(body: &Body) -> bool {
     body.function == SyncFunction::ParallelBody
 }
 
-/// Per thread and body, the launch it belongs to: the innermost fork of the same body that was open when it began. Per
-/// thread and fork, the launch that it makes.
+/// Per thread and body, the launch it belongs to: the innermost fork of the same body that was open when it began; of
+/// several forkers' (nested regions), its own, or that of the thread which started it. Per thread and fork, the launch
+/// that it makes.
 fn number_launches(
     threads: &[ThreadSurvey],
     next: &mut impl FnMut() -> EpisodeId,
@@ -89,18 +90,20 @@ fn number_launches(
     let mut launches: Vec<Vec<Option<EpisodeId>>> = threads.iter().map(|t| vec![None; t.bodies.len()]).collect();
     let mut joined: Vec<FxHashSet<EpisodeId>> = vec![FxHashSet::default(); threads.len()];
     let mut forks: Vec<Vec<EpisodeId>> = threads.iter().map(|t| vec![EpisodeId(0); t.forks.len()]).collect();
-    let mut open: Vec<(u64, Option<Seq>, EpisodeId)> = Vec::new();
+    let mut open: Vec<(u64, Option<Seq>, EpisodeId, usize)> = Vec::new();
     for (seq, object, what) in happenings {
-        open.retain(|(_, leave, _)| leave.is_none_or(|l| l > seq));
+        open.retain(|(_, leave, ..)| leave.is_none_or(|l| l > seq));
         match what {
             What::Fork(t, i, leave) => {
                 forks[t][i] = next();
-                open.push((object, leave, forks[t][i]));
+                open.push((object, leave, forks[t][i], t));
             }
             What::Body(t, i) => {
                 // A thread takes part in a launch once: what it runs of the same body after that is a call of its own,
                 // or another team.
-                let launch = open.iter().rev().find(|f| f.0 == object).map(|f| f.2);
+                let parent = threads[t].start.and_then(|start| start.parent);
+                let of = |by: Option<usize>| open.iter().rev().find(|f| f.0 == object && by.is_none_or(|by| by == f.3));
+                let launch = of(Some(t)).or_else(|| of(parent)).or_else(|| of(None)).map(|f| f.2);
                 let is_construct = is_of_construct(&threads[t].bodies[i]);
                 launches[t][i] = launch.filter(|l| is_construct || joined[t].insert(*l));
             }
