@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use attribution::Source;
 use replay::view::{Region, Summary, View, ViewOptions};
 use replay::{Error, Result};
-use trace_format::{Trace, names};
+use trace_format::Trace;
+use trace_format::names::{self, TargetRegion};
 
 /// The lanes of a warp, where none is named and lanes are not threads.
 pub const WARP: usize = 32;
@@ -24,7 +25,7 @@ const INLINED_SHOWN: usize = 3;
 /// When the trace cannot be read, or has no such lanes; the message says what to name instead.
 pub fn view(trace: &Trace, options: &ViewOptions) -> Result<(View, Option<String>)> {
     let mut options = options.clone();
-    let (view, note) = match View::new(trace, &options) {
+    let (mut view, note) = match View::new(trace, &options) {
         Err(why) if options.region == Region::Auto && trace.threads().len() > 1 && is_go(trace) => {
             options.region = Region::All;
             (View::new(trace, &options)?, Some(format!("{why}; taken are whole threads")))
@@ -32,6 +33,9 @@ pub fn view(trace: &Trace, options: &ViewOptions) -> Result<(View, Option<String
         Err(why) => return Err(inlined(trace, &options.region).unwrap_or(why)),
         Ok(view) => (view, None),
     };
+    if trace.symbols().iter().any(|symbol| TargetRegion::of(&symbol.name).is_some()) {
+        view.rename(&Source::new(trace).target_regions());
+    }
     Ok((view, note))
 }
 

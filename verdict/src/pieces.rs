@@ -181,24 +181,9 @@ fn profile(causes: &Causes) -> BTreeMap<Pc, Function> {
 
 /// Whether a function of this name is a library's.
 fn is_of_library(name: &str) -> bool {
-    let path = without_result(name).trim_start_matches(['<', '&']);
+    let path = names::without_result(name).trim_start_matches(['<', '&']);
     let libraries = ["std::", "core::", "alloc::", "boost::", "__gnu_cxx::", "rayon::", "tbb::", "__once_proxy"];
     libraries.iter().any(|library| path.starts_with(library))
-}
-
-/// Without the type of the result, which instances of C++'s templates have before their name.
-fn without_result(name: &str) -> &str {
-    let (mut depth, mut begin) = (0u32, 0);
-    for (at, c) in name.char_indices() {
-        match c {
-            '(' if depth == 0 => break,
-            '<' | '{' | '(' | '[' => depth += 1,
-            '>' | '}' | ')' | ']' => depth = depth.saturating_sub(1),
-            ' ' if depth == 0 => begin = at + 1,
-            _ => {}
-        }
-    }
-    &name[begin..]
 }
 
 /// Whether a function of this name is Go's own: a package whose path begins with no domain and is not `main`.

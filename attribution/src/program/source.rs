@@ -4,6 +4,7 @@
 //! holds it, if the binary still exists and is the one that was traced: its build id is the recorded one; a binary
 //! without a build id must not be newer than the trace.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -11,6 +12,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use addr2line::Loader;
 use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
+use trace_format::names::{self, TargetRegion};
 use trace_format::{Module, ModuleRole, Pc, STUB_NAME, Trace};
 
 use crate::program::marks::{self, Mark};
@@ -31,9 +33,13 @@ impl Line {
     /// `fft.c:76`.
     #[must_use]
     pub fn short(&self) -> String {
-        let name = Path::new(&self.file).file_name().map_or(self.file.as_str().into(), |n| n.to_string_lossy());
-        format!("{name}:{}", self.line)
+        format!("{}:{}", name_of(&self.file), self.line)
     }
+}
+
+/// The name of a file, without its folders.
+fn name_of(file: &str) -> Cow<'_, str> {
+    Path::new(file).file_name().map_or(file.into(), |name| name.to_string_lossy())
 }
 
 /// A module's line table; none where it cannot be had.
@@ -49,6 +55,8 @@ pub struct Source<'t> {
     modules: Vec<Lines>,
     /// Where functions without a symbol begin, in order.
     entries: Vec<Pc>,
+    /// The symbols of target regions, with their names by place.
+    targets: Vec<(String, String)>,
     notes: Vec<String>,
 }
 
@@ -56,7 +64,28 @@ impl<'t> Source<'t> {
     /// Of this trace; binaries are opened when they are asked for.
     #[must_use]
     pub fn new(trace: &'t Trace) -> Source<'t> {
-        Source { trace, modules: Vec::new(), entries: Vec::new(), notes: Vec::new() }
+        let (modules, entries, targets, notes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut source = Source { trace, modules, entries, targets, notes };
+        for symbol in trace.symbols() {
+            if let Some(region) = TargetRegion::of(&symbol.name) {
+                let line = source.line(symbol.pc);
+                let name = region.name(line.as_ref().map(|line| name_of(&line.file)).as_deref());
+                source.targets.push((symbol.name.clone(), name));
+            }
+        }
+        source
+    }
+
+    /// What clang's target regions are called where their files are not known, and here.
+    #[must_use]
+    pub fn target_regions(&self) -> Vec<(String, String)> {
+        let both = |(symbol, name): &(String, String)| (names::demangled(symbol).into_owned(), name.clone());
+        self.targets.iter().map(both).collect()
+    }
+
+    fn named(&self, symbol: &str) -> String {
+        let target = self.targets.iter().find(|(target, _)| target == symbol);
+        target.map_or_else(|| demangled(symbol), |(_, name)| name.clone())
     }
 
     /// Tells where functions were entered, so that those without a symbol can be named by the address at which they
@@ -90,7 +119,7 @@ impl<'t> Source<'t> {
     #[must_use]
     pub fn function(&self, pc: Pc) -> String {
         if let Some(symbol) = self.trace.symbol_of(pc) {
-            return demangled(&symbol.name);
+            return self.named(&symbol.name);
         }
         match self.trace.module_of(pc) {
             Some(module) => match self.function_start(pc) {
@@ -116,7 +145,7 @@ impl<'t> Source<'t> {
     #[must_use]
     pub fn place(&self, pc: Pc) -> String {
         match self.trace.symbol_of(pc) {
-            Some(symbol) => format!("{}+{:#x}", demangled(&symbol.name), pc.0 - symbol.pc.0),
+            Some(symbol) => format!("{}+{:#x}", self.named(&symbol.name), pc.0 - symbol.pc.0),
             None => match self.trace.module_of(pc) {
                 Some(module) => format!("{}+{:#x}", module.name(), pc.0.wrapping_sub(module.bias)),
                 None => pc.to_string(),
@@ -290,6 +319,8 @@ fn frames_in(loader: &Loader, address: u64) -> Vec<Line> {
         }
         if let Some(function) = &frame.function {
             let name = function.demangle().map_or_else(|_| "?".to_owned(), |name| name.into_owned());
+            let file = location.and_then(|location| location.file).map(name_of);
+            let name = TargetRegion::of(&name).map(|region| region.name(file.as_deref())).unwrap_or(name);
             all.iter_mut().for_each(|line| line.functions.push(name.clone()));
         }
     }

@@ -116,11 +116,17 @@ int main(void) {
     let traced = Traced::text(program, "mostly_alone.c", GCC);
     let verdict = traced.verdict();
     let headline = verdict["headline"].as_str().unwrap();
-    assert!(headline.contains("but they are only") && headline.contains("of the program: what ran outside"), "{verdict}");
+    assert!(
+        headline.contains("but they are only") && headline.contains("of the program: what ran outside"),
+        "{verdict}"
+    );
     let less = program.replace("i < 400000", "i < 10").replace("i < 40000;", "i < 140000;");
     let verdict = Traced::text(&less, "mostly_alone.c", GCC).verdict();
     let headline = verdict["headline"].as_str().unwrap();
-    assert!(headline.contains(": start routine lone holds ") && headline.contains("replay --region lone)"), "{verdict}");
+    assert!(
+        headline.contains(": start routine lone holds ") && headline.contains("replay --region lone)"),
+        "{verdict}"
+    );
 }
 
 #[test]
@@ -238,4 +244,73 @@ int main(int argc, char **argv) {
 }";
     let json = Traced::text(nested, "nested.c", GCC_OPENMP).json(&["-H", "minpc", "--check"]);
     assert_eq!(json["results"][0]["lanes"], 8, "{json}");
+}
+
+/// What `--by region` lists.
+fn regions(traced: &Traced) -> Vec<String> {
+    let json = traced.json(&["-H", "minpc", "--by", "region"]);
+    let rows = json["regions"].as_array().unwrap_or_else(|| panic!("{json}"));
+    rows.iter().map(|row| row["region"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn what_by_region_shows_is_what_region_takes() {
+    const COPIES: &str = "
+#include <pthread.h>
+template <class T> __attribute__((noinline)) T sum(T n) { T s = 0; for (T i = 0; i < n; i++) s += s ^ i; return s; }
+template <class T> struct Table {
+    T from;
+    __attribute__((noinline)) T run(T n, int scale) { T s = from; for (T i = 0; i < n * scale; i++) s += s ^ i; return s; }
+};
+static __attribute__((noinline)) long copied(long n, int k) { long s = 0; for (long i = 0; i < n; i++) s += (s ^ i) * k; return s; }
+static volatile long out[4];
+template <class T> static void *work(void *argument) {
+    long thread = (long)argument;
+    Table<T> table{thread};
+    out[thread] = sum<T>(900) + sum<int>(400) + table.run(100, 3) + copied(thread * 100 + 100, 7);
+    return 0;
+}
+int main() {
+    pthread_t threads[4];
+    for (long i = 0; i < 4; i++) pthread_create(&threads[i], 0, work<long>, (void *)i);
+    for (int i = 0; i < 4; i++) pthread_join(threads[i], 0);
+}";
+    let copies = Traced::text(COPIES, "copies.cpp", CPP);
+    let lanes = |region: &str| {
+        let json = copies.json(&["-H", "minpc", "--lanes", "calls", "--region", region]);
+        json["results"][0]["lanes"].as_u64().unwrap()
+    };
+    for region in regions(&copies) {
+        assert_eq!(lanes(&region), 4, "{region}");
+    }
+    let all = [("sum", 8), ("sum<long>", 4), ("Table::run", 4), ("Table<long>::run", 4), ("copied", 4), ("work", 4)];
+    for (region, calls) in all {
+        assert_eq!(lanes(region), calls, "{region}");
+    }
+}
+
+#[test]
+fn a_target_region_is_named_by_its_place() {
+    const TARGET: &str = "
+static int out[64];
+int main(void) {
+#pragma omp target teams distribute parallel for
+    for (int i = 0; i < 64; i++)
+        for (int n = i; n > 0; n--)
+            out[i] += n;
+}";
+    if !has_openmp_of_clang() {
+        return;
+    }
+    let target = Traced::text(TARGET, "target.c", CLANG_OPENMP);
+    let all = regions(&target);
+    assert!(all.iter().any(|region| region.contains("target region at target.c:4")), "{all:?}");
+    for region in all {
+        target.json(&["-H", "minpc", "--region", &region]);
+    }
+    let by_function = succeed("replay", &["-H", "minpc", "--by", "function", "-W", "4", &target.trace]);
+    assert!(
+        by_function.contains("target region at target.c:4") && !by_function.contains("offloading"),
+        "{by_function}"
+    );
 }

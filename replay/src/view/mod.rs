@@ -188,6 +188,11 @@ impl View {
         &self.summary
     }
 
+    /// Says, in what it says of itself, the second name of each pair for the first.
+    pub fn rename(&mut self, names: &[(String, String)]) {
+        self.summary.rename(names);
+    }
+
     /// The rule for locks that it was made with.
     #[must_use]
     pub fn locks(&self) -> Locks {

@@ -157,6 +157,16 @@ impl Summary {
         all.into_iter().filter(|(_, n)| *n > 0).collect()
     }
 
+    /// Says the second name of each pair for the first.
+    pub(super) fn rename(&mut self, names: &[(String, String)]) {
+        let shares = self.shares.iter_mut().flat_map(|share| std::iter::once(&mut share.region).chain(&mut share.name));
+        let left_out = self.left_out.iter_mut().map(|left| &mut left.reason);
+        let cut = self.cut.iter_mut().map(|cut| &mut cut.what);
+        for text in std::iter::once(&mut self.region).chain(shares).chain(left_out).chain(cut) {
+            names.iter().for_each(|(from, to)| *text = text.replace(from, to));
+        }
+    }
+
     /// The share of the trace's instructions that so many are: 0 to 1.
     #[must_use]
     pub fn share_of_all(&self, instructions: u64) -> f64 {

@@ -309,9 +309,8 @@ fn headline(
 ) -> String {
     let on = figure.machine.map_or_else(|| format!("under {}", figure.model), |machine| format!("on {machine}"));
     let of_items = items.map_or_else(String::new, |items| {
-        let sample = items.replayed.map_or_else(String::new, |replayed| {
-            format!("; {} were replayed", grouped(replayed as u64))
-        });
+        let sample =
+            items.replayed.map_or_else(String::new, |replayed| format!("; {} were replayed", grouped(replayed as u64)));
         format!(
             " With {} as lanes ({} of them, in warps of {}{sample}) it is {} {on}: replay {}.",
             items.what,

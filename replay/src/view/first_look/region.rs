@@ -175,9 +175,31 @@ fn recorded_part(trace: &Trace) -> String {
         .map_or_else(String::new, |window| format!(" (only a part of the run was recorded: {window})"))
 }
 
+/// The kinds of parts that [`Share::region`] begins with.
+const KINDS: [&str; 3] = ["start routine", "OpenMP parallel region", "task"];
+
+/// The name of a function, typed as the name of the part that it is, as `--by region` shows it.
+fn typed(name: &str) -> &str {
+    let function = KINDS.iter().find_map(|kind| name.strip_prefix(kind)?.strip_prefix(' '));
+    function.map_or(name, |function| function.split(CALLS).next().unwrap_or(function))
+}
+
+/// Between a routine's name and that of what it calls.
+const CALLS: &str = " (calls ";
+
+/// The function without a name that is called by its address, `at 0x4011d6`.
+fn nameless(name: &str, trace: &Trace) -> Option<Pc> {
+    let pc = Pc(u64::from_str_radix(name.strip_prefix("at 0x")?, 16).ok()?);
+    let mut blocks = trace.blocks().iter();
+    blocks.any(|(_, block)| block.instructions.iter().any(|instruction| instruction.pc == pc)).then_some(pc)
+}
+
 /// The function of that name.
 fn function(name: &str, trace: &Trace) -> Result<Choice> {
-    let entries: Vec<Pc> = trace.symbols().iter().filter(|s| names::is_called(&s.name, name)).map(|s| s.pc).collect();
+    let name = typed(name);
+    let mut entries: Vec<Pc> =
+        trace.symbols().iter().filter(|s| names::is_called(&s.name, name)).map(|s| s.pc).collect();
+    entries.extend(nameless(name, trace));
     if !entries.is_empty() {
         let rule = RegionRule { entries, ..RegionRule::default() };
         return Ok(Choice { rule, words: format!("function {}", names::demangled(name)), ..Choice::default() });
@@ -323,7 +345,7 @@ fn tasks_of_pool(trace: &Trace, threads: &[ThreadSurvey], routines: &[Routine]) 
     }
     let others: Vec<Routine> = routines.iter().filter(|r| !r.is_pool).copied().collect();
     let mut all = shares(trace, threads, &others, Some(greatest.object));
-    all.extend(tasks.iter().map(|task| share("task", task, trace, Some(greatest.object))));
+    all.extend(tasks.iter().map(|task| share(KINDS[2], task, trace, Some(greatest.object))));
     let left_out = other_routines(trace, threads, &others, None);
     Some(Choice { rule, words, others: left_out, shares: in_order(all) })
 }
@@ -436,8 +458,7 @@ fn parallel_bodies(trace: &Trace, threads: &[ThreadSurvey], routines: &[Routine]
 /// What threads were started for and the bodies of parallel regions, with what each holds, the greatest first. Taken is
 /// the routine that was chosen, or all bodies where none was.
 fn shares(trace: &Trace, threads: &[ThreadSurvey], routines: &[Routine], chosen: Option<u64>) -> Vec<Share> {
-    let mut shares: Vec<Share> =
-        routines.iter().map(|routine| share("start routine", routine, trace, chosen)).collect();
+    let mut shares: Vec<Share> = routines.iter().map(|routine| share(KINDS[0], routine, trace, chosen)).collect();
     let mut bodies: FxHashMap<u64, (FxHashSet<usize>, u64)> = FxHashMap::default();
     for (thread, body) in team_bodies(threads) {
         let (of, instructions) = bodies.entry(body.object).or_default();
@@ -445,7 +466,7 @@ fn shares(trace: &Trace, threads: &[ThreadSurvey], routines: &[Routine], chosen:
         *instructions += body.instructions;
     }
     shares.extend(bodies.into_iter().map(|(object, (threads, instructions))| Share {
-        region: format!("OpenMP parallel region {}", name_of(object, trace)),
+        region: format!("{} {}", KINDS[1], name_of(object, trace)),
         name: known_name(object, trace),
         is_of_tasks: false,
         threads: threads.len(),
@@ -474,7 +495,7 @@ fn in_order(mut shares: Vec<Share>) -> Vec<Share> {
 
 /// A routine's name, and what it calls where that says more.
 fn label(routine: &Routine, trace: &Trace) -> String {
-    let calls = routine.calls.map_or_else(String::new, |pc| format!(" (calls {})", name_of(pc, trace)));
+    let calls = routine.calls.map_or_else(String::new, |pc| format!("{CALLS}{})", name_of(pc, trace)));
     name_of(routine.object, trace) + &calls
 }
 

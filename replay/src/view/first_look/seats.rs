@@ -88,10 +88,8 @@ mod tests {
             forks: false,
             has_teams: false,
         };
-        let thread = |of: &&[(u64, u32)]| ThreadSurvey {
-            bodies: of.iter().map(body).collect(),
-            ..ThreadSurvey::default()
-        };
+        let thread =
+            |of: &&[(u64, u32)]| ThreadSurvey { bodies: of.iter().map(body).collect(), ..ThreadSurvey::default() };
         let threads: Vec<ThreadSurvey> = ran.iter().map(thread).collect();
         let launches: Vec<Vec<Option<EpisodeId>>> =
             ran.iter().map(|of| of.iter().map(|(_, launch)| Some(EpisodeId(*launch))).collect()).collect();
