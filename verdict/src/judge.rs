@@ -13,7 +13,7 @@ use trace_format::{ThreadId, Trace};
 use crate::lanes::{self, FEW, WARP};
 use crate::pieces::{self, Candidate};
 use crate::verdict::Case;
-use crate::{Balance, COLLECTING, Evidence, Figure, Items, Question, Schedule, Verdict, efficiency};
+use crate::{Balance, COLLECTING, Evidence, Figure, Items, Question, Verdict, efficiency};
 
 /// The most branches with a call on both sides for which the gain of a single call is replayed.
 const BRANCHES: usize = 4;
@@ -154,20 +154,21 @@ impl Judge<'_> {
         let summary = self.view.summary();
         let balance = Balance::of(self.trace, self.view, outcome);
         let takes_work =
-            balance.is_some_and(|b| b.schedule == Some(Schedule::Go) || b.is_uneven() && b.schedule.is_some());
+            balance.is_some_and(|b| b.schedule.is_some_and(|schedule| schedule.deals_out() || b.is_uneven()));
         let is_needed = outcome.lanes < 2 || takes_work;
         let asked = &self.question.lanes;
         if summary.cut.is_some() || self.is_long() && !is_needed {
             return Ok(None);
         }
         if summary.region.starts_with("OpenMP parallel regions") {
-            let mut of = |candidate| self.of_candidate(candidate, 0, figure, is_needed.then_some(&mut *source));
-            let iterations = of(pieces::iterations(asked))?;
+            let mut of =
+                |candidate, least| self.of_candidate(candidate, least, figure, is_needed.then_some(&mut *source));
+            let iterations = of(pieces::iterations(asked), 0)?;
             if !pieces::are_tasks(summary) {
                 return Ok(iterations.map(|found| found.pieces));
             }
             // Those of a taskloop say more than its tasks do.
-            let tasks = of(pieces::tasks(asked))?;
+            let tasks = of(pieces::tasks(asked), pieces::TIMES * outcome.lanes)?;
             let in_tasks = tasks.as_ref().map_or(0.0, |found| pieces::ABOUT_AS_MUCH * found.kept as f64);
             let found = iterations.filter(|found| found.kept as f64 >= in_tasks).or(tasks);
             return Ok(found.map(|found| found.pieces));

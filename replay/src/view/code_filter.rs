@@ -100,8 +100,8 @@ const HELPERS: [&str; 12] = [
     "libmimalloc",
 ];
 
-/// Whether a function allocates memory, or fills it: it does so for its caller wherever it is, in a static program or in
-/// place of the C library's.
+/// Whether a function allocates memory, or fills it: it does so for its caller wherever it is, in a static program or
+/// in place of the C library's.
 fn is_of_memory(name: &str) -> bool {
     const NAMES: [&str; 14] = [
         "malloc",

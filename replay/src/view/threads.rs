@@ -93,8 +93,8 @@ impl Threads {
 /// The extents of a thread that a lane is, or a part of it.
 pub(super) type Stayed = (ThreadId, Range<u64>);
 
-/// The lanes, and by lane what it is of which threads, one after another. Of a trace read from text each thread is a lane,
-/// whatever is in it. `first` gives for a thread the first one of its lane, where lanes are numbers in teams.
+/// The lanes, and by lane what it is of which threads, one after another. Of a trace read from text each thread is a
+/// lane, whatever is in it. `first` gives for a thread the first one of its lane, where lanes are numbers in teams.
 pub(super) fn lanes_of(
     trace: &Trace,
     stays: Vec<Stay>,

@@ -367,6 +367,7 @@ pub fn told(view: &View, lane: usize) -> String {
         Told::Comes(Control::Release(lock)) => format!("give{}", lock.0),
         Told::Comes(Control::Begin { .. }) => "begin".to_owned(),
         Told::Comes(Control::Chunk { first, .. }) => format!("chunk{first}"),
+        Told::Comes(Control::Iterations(count)) => format!("iterations{count}"),
         Told::Comes(Control::Piece { first, .. }) => format!("piece{first}"),
         Told::Comes(Control::Team { order, .. }) => format!("team{order}"),
         Told::Comes(Control::Iterations(number)) => format!("iterations{number}"),

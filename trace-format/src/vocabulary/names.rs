@@ -20,7 +20,8 @@ const CLONES: [&str; 10] = [
 ];
 
 /// Whether a symbol is what the user calls `wanted`: by its own name, or as the source has it, with parameters or
-/// without, with the arguments of templates or without. A copy that the compiler made of a function is called as that is.
+/// without, with the arguments of templates or without. A copy that the compiler made of a function is called as that
+/// is.
 #[must_use]
 pub fn is_called(symbol: &str, wanted: &str) -> bool {
     if symbol == wanted {
@@ -80,7 +81,8 @@ pub fn without_result(name: &str) -> &str {
     &name[begin..]
 }
 
-/// Without the arguments of templates and generic functions. Operators, and Rust's `<T as Trait>`, are left as they are.
+/// Without the arguments of templates and generic functions. Operators, and Rust's `<T as Trait>`, are left as they
+/// are.
 fn without_templates(name: &str) -> Cow<'_, str> {
     if !name.contains('<') || name.starts_with('<') || name.contains("operator") {
         return Cow::Borrowed(name);

@@ -69,6 +69,12 @@ impl Schedule {
         matches!(self, Schedule::Dynamic | Schedule::Tasks | Schedule::Pool | Schedule::Go)
     }
 
+    /// Whether threads that are even are so by chance, if there are pieces of work.
+    #[must_use]
+    pub fn deals_out(self) -> bool {
+        matches!(self, Schedule::Tasks | Schedule::Pool | Schedule::Go | Schedule::Queue)
+    }
+
     /// How it gave out work, as the beginning of a sentence.
     #[must_use]
     pub fn phrase(self) -> &'static str {
@@ -133,8 +139,8 @@ impl Balance {
     /// than others).
     #[must_use]
     pub fn is_chance(&self, took_unevenly: bool) -> bool {
-        // A thread of Go does not correspond to a piece of the program, however even the threads are.
-        self.schedule == Some(Schedule::Go)
+        // A thread that goes from one piece of the program to another is none of them, however even the threads are.
+        matches!(self.schedule, Some(Schedule::Go | Schedule::Tasks))
             || self.is_uneven() && self.schedule.is_some_and(|schedule| schedule.is_sure() || took_unevenly)
     }
 }

@@ -179,7 +179,7 @@ impl Verdict {
         Verdict {
             headline: match withheld {
                 Some(doubt) => format!("withheld: {doubt}."),
-                None => headline(figure, &coverage, balance.as_ref().filter(|_| is_chance), items, outcome),
+                None => headline(figure, &coverage, (balance.as_ref(), is_chance), items, outcome),
             },
             warnings: warnings(figure, balance.as_ref(), items, outcome, view),
             sentences: sentences(outcome, *suggestions, source),
@@ -303,7 +303,7 @@ fn gain(before: f64, remedy: &advice::Remedy) -> String {
 fn headline(
     figure: &Figure,
     coverage: &Coverage,
-    by_chance: Option<&Balance>,
+    (balance, is_chance): (Option<&Balance>, bool),
     items: Option<&Items>,
     outcome: &Outcome,
 ) -> String {
@@ -320,6 +320,10 @@ fn headline(
             items.typed
         )
     });
+    let little = match coverage.rest() {
+        rest if rest.is_empty() => rest,
+        rest => format!(" In the lanes is only {} of the program{rest}.", share(coverage.share())),
+    };
     if outcome.lanes < 2 {
         let what_to_do = match items {
             Some(_) => of_items,
@@ -328,12 +332,12 @@ fn headline(
                      function that was inlined needs noinline)."
                 .to_owned(),
         };
-        return format!("none: a single lane has no other to run with.{what_to_do}");
+        return format!("none: a single lane has no other to run with.{little}{what_to_do}");
     }
-    if let Some(balance) = by_chance {
+    if let Some(balance) = balance.filter(|_| is_chance) {
         return format!(
             "none of these threads: which lane ran what was decided while recording ({}), and one of {} lanes has {} \
-             of all instructions. Their {} is chance.{of_items}",
+             of all instructions. Their {} is chance.{little}{of_items}",
             balance.schedule.map_or("", balance::Schedule::phrase),
             outcome.lanes,
             share(balance.longest),
@@ -348,7 +352,9 @@ fn headline(
         true => format!(", but they are only {} of the program{}", share(coverage.share()), coverage.rest()),
         false => String::new(),
     };
-    format!("{number}: {}{but}.", judgement(figure.efficiency))
+    let deals_out = balance.and_then(|balance| balance.schedule).is_some_and(balance::Schedule::deals_out);
+    let of_items = if deals_out { of_items } else { String::new() };
+    format!("{number}: {}{but}.{of_items}", judgement(figure.efficiency))
 }
 
 fn warnings(

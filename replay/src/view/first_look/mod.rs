@@ -4,6 +4,7 @@ pub(super) mod callable;
 pub(super) mod episodes;
 pub(super) mod generations;
 pub(super) mod leagues;
+mod part_names;
 pub(super) mod region;
 pub(super) mod seats;
 pub(super) mod segments;

@@ -8,6 +8,7 @@ use trace_format::{Marker, Pc, Symbol, SyncFunction, Trace, names};
 use crate::view::code_filter::{Class, Classifier};
 use crate::view::first_look::callable::is_given_work;
 use crate::view::first_look::leagues::is_of_construct;
+use crate::view::first_look::part_names::{KINDS, calling, known_name, name_of, nameless, typed};
 use crate::view::first_look::survey::{ThreadSurvey, bodies, taskloops};
 use crate::view::summary::Share;
 use crate::view::{Lanes, Region, ViewOptions, WhichLoops};
@@ -173,25 +174,6 @@ fn recorded_part(trace: &Trace) -> String {
         .window
         .as_ref()
         .map_or_else(String::new, |window| format!(" (only a part of the run was recorded: {window})"))
-}
-
-/// The kinds of parts that [`Share::region`] begins with.
-const KINDS: [&str; 3] = ["start routine", "OpenMP parallel region", "task"];
-
-/// The name of a function, typed as the name of the part that it is, as `--by region` shows it.
-fn typed(name: &str) -> &str {
-    let function = KINDS.iter().find_map(|kind| name.strip_prefix(kind)?.strip_prefix(' '));
-    function.map_or(name, |function| function.split(CALLS).next().unwrap_or(function))
-}
-
-/// Between a routine's name and that of what it calls.
-const CALLS: &str = " (calls ";
-
-/// The function without a name that is called by its address, `at 0x4011d6`.
-fn nameless(name: &str, trace: &Trace) -> Option<Pc> {
-    let pc = Pc(u64::from_str_radix(name.strip_prefix("at 0x")?, 16).ok()?);
-    let mut blocks = trace.blocks().iter();
-    blocks.any(|(_, block)| block.instructions.iter().any(|instruction| instruction.pc == pc)).then_some(pc)
 }
 
 /// The function of that name.
@@ -495,7 +477,7 @@ fn in_order(mut shares: Vec<Share>) -> Vec<Share> {
 
 /// A routine's name, and what it calls where that says more.
 fn label(routine: &Routine, trace: &Trace) -> String {
-    let calls = routine.calls.map_or_else(String::new, |pc| format!("{CALLS}{})", name_of(pc, trace)));
+    let calls = routine.calls.map_or_else(String::new, |pc| calling(pc, trace));
     name_of(routine.object, trace) + &calls
 }
 
@@ -514,14 +496,4 @@ fn other_routines(
             (thread, format!("start routine {label}"))
         })
         .collect()
-}
-
-/// A function's name, or its address where the name is not known.
-fn name_of(object: u64, trace: &Trace) -> String {
-    known_name(object, trace).unwrap_or_else(|| format!("at {object:#x}"))
-}
-
-fn known_name(object: u64, trace: &Trace) -> Option<String> {
-    let symbol = trace.symbol_of(Pc(object)).filter(|s| s.pc.0 == object);
-    symbol.map(|s| names::demangled(&s.name).into_owned())
 }

@@ -26,12 +26,16 @@ pub(super) enum Extent {
 /// of their own further apart, with other memory between.
 const LEAP: u64 = 1 << 20;
 
+/// How far above a thread's first stack pointer its stack pointer rises at most, in bytes: a thread pops what its maker
+/// pushed. The C library puts the thread's own block there, of more bytes than these.
+const ABOVE: u64 = 1 << 10;
+
 impl Extent {
     /// That of a function which begins with this stack pointer; `stack_top` is the thread's first one. Deeper in the
     /// thread's stack than [`LEAP`], or elsewhere, the function may have begun on a stack that the program made.
     pub fn of_function(entry: u64, stack_top: u64, handlers: usize) -> Extent {
         let is_near_top = (entry..entry.saturating_add(LEAP)).contains(&stack_top);
-        let top = if is_near_top { stack_top } else { entry.saturating_add(LEAP) };
+        let top = if is_near_top { stack_top.saturating_add(ABOVE) } else { entry.saturating_add(LEAP) };
         Extent::Frame { entry, top, handlers }
     }
 }
@@ -237,7 +241,7 @@ mod tests {
         all.keep(SegmentId(4));
         assert!(!all.end_at(80, 1) && all.end_at(88, 1) && !all.end_at(88, 2), "a handler has a stack of its own");
         assert!(!all.end_below(0) && !all.end_at_gap());
-        assert!(all.end_at(200, 1) && !all.end_at(208, 1), "a stack that the program made lies above the thread's");
+        assert!(all.end_at(216, 1) && !all.end_at(5000, 1), "a stack that the program made lies above the thread's");
         all.end();
         all.begin(Extent::of_function(LEAP, 5 * LEAP, 0), Seq(5));
         assert!(all.end_at(LEAP + 8, 0) && !all.end_at(5 * LEAP - 8, 0), "nor does a made one reach to the thread's");
