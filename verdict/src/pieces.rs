@@ -2,9 +2,8 @@
 //!
 //! Tried in this order: the iterations of OpenMP's loops, or its tasks where those hold more; the calls of a function
 //! that is called at least [`TIMES`] times for each lane and holds most of what was run; the iterations of a loop of
-//! the same kind. The program's own
-//! functions are preferred to those of libraries. Among functions that hold as much, the one called least is preferred,
-//! since it is the outermost.
+//! the same kind. The program's own functions are preferred to those of libraries. Among functions that hold as much,
+//! the one called least is preferred, since it is the outermost.
 
 use std::collections::BTreeMap;
 

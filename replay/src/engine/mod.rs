@@ -60,9 +60,7 @@ pub struct Replay<'a> {
     seen_groups: Groups,
     /// How long the lanes chosen last would be chosen again.
     lead: Lead,
-    /// The lanes that have met since they were asked for last.
-    met: Option<LaneSet>,
-    /// The lanes of the launch that runs; none before the first that lanes began together.
+    /// The lanes of the launch that runs; none before the first.
     launch: Option<LaneSet>,
     /// Room for the segments of a run.
     run: Vec<heuristics::SegmentId>,
@@ -122,7 +120,6 @@ impl<'a> Replay<'a> {
             counts: Counts::new(lanes.len().min(unit.seats.width())),
             seen_groups: Groups::default(),
             lead: Lead::default(),
-            met: None,
             launch: None,
             run: Vec::new(),
         };
@@ -188,12 +185,11 @@ impl<'a> Replay<'a> {
         Replayed { counts: self.counts.clone(), end, tally }
     }
 
-    /// Whether lanes that met begin an extent of the region, as the only ones that run, and others than began the one
-    /// before. Teams of other sizes are other kernels of a GPU, so no lane has come apart from another any more.
+    /// Whether a launch has just begun of others than took part in the one before, as the only ones that run. Teams of
+    /// other sizes are other kernels of a GPU, so no lane has come apart from another any more.
     fn begins_with_others(&mut self) -> bool {
-        let Some(lanes) = self.met.take() else { return false };
-        let begins = |lane: Lane| (self.states[lane.index()].level, self.states[lane.index()].sp) == (1, 0);
-        if self.live - self.sync.waiting() != lanes || !lanes.iter().all(begins) {
+        let Some((episode, lanes)) = self.sync.take_opened() else { return false };
+        if !self.survey.source().begins_launch(episode) || self.live - self.sync.waiting() != lanes {
             return false;
         }
         self.launch.replace(lanes).is_some_and(|before| before != lanes)
@@ -208,9 +204,6 @@ impl<'a> Replay<'a> {
     #[inline]
     fn tell_events(&mut self, metrics: &mut [Box<dyn Metric + '_>]) {
         for event in self.sync.events() {
-            if let SyncEvent::Meets { lanes } = event {
-                self.met = Some(*lanes);
-            }
             metrics.iter_mut().for_each(|metric| metric.synchronised(event));
         }
         self.sync.clear_events();

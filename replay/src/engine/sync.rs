@@ -79,6 +79,8 @@ pub(crate) struct Sync {
     at_lock: LaneSet,
     finished: LaneSet,
     freed: LaneSet,
+    /// The episode that took place last, since it was asked for, and its lanes.
+    opened: Option<(EpisodeId, LaneSet)>,
     /// What happened since it was cleared last.
     events: Vec<SyncEvent>,
     /// Where lanes take turns at locks, instead of waiting in the order in which they came.
@@ -96,9 +98,16 @@ impl Sync {
             at_lock: LaneSet::EMPTY,
             finished: LaneSet::EMPTY,
             freed: LaneSet::EMPTY,
+            opened: None,
             events: Vec::new(),
             turns: take_turns.then(Turns::new),
         }
+    }
+
+    /// The episode that took place last, and its lanes; none where that was asked before.
+    #[inline]
+    pub(crate) fn take_opened(&mut self) -> Option<(EpisodeId, LaneSet)> {
+        self.opened.take()
     }
 
     /// All lanes that wait.
@@ -217,6 +226,7 @@ impl Sync {
     fn open(&mut self, episode: EpisodeId) {
         let lanes = self.arrived.remove(&episode).unwrap_or_default();
         self.expected.remove(&episode);
+        self.opened = Some((episode, lanes));
         self.events.push(SyncEvent::Meets { lanes });
         self.at_meeting = self.at_meeting - lanes;
         self.freed = self.freed | lanes;

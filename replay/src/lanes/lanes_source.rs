@@ -2,7 +2,7 @@
 
 use heuristics::SegmentTable;
 
-use crate::{Kept, LaneStream, LockId, Locks};
+use crate::{EpisodeId, Kept, LaneStream, LockId, Locks};
 
 /// Lanes that can be replayed, as often as needed.
 pub trait LaneSource: Sync {
@@ -32,6 +32,11 @@ pub trait LaneSource: Sync {
 
     /// A lock's name for messages.
     fn lock_name(&self, lock: LockId) -> String;
+
+    /// Whether a launch of lanes begins with this episode, as a parallel region does. Default: no.
+    fn begins_launch(&self, _episode: EpisodeId) -> bool {
+        false
+    }
 
     /// The lane's generation: lanes share warps with lanes of their own generation only, and run after those of smaller
     /// ones. Default: 0.

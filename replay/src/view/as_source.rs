@@ -3,7 +3,7 @@
 use heuristics::SegmentTable;
 
 use super::View;
-use crate::{Kept, LaneSource, LaneStream, LockId, Locks};
+use crate::{EpisodeId, Kept, LaneSource, LaneStream, LockId, Locks};
 
 impl LaneSource for View {
     fn lanes(&self) -> usize {
@@ -32,6 +32,10 @@ impl LaneSource for View {
 
     fn lock_name(&self, lock: LockId) -> String {
         View::lock_name(self, lock)
+    }
+
+    fn begins_launch(&self, episode: EpisodeId) -> bool {
+        View::begins_launch(self, episode)
     }
 
     fn generation(&self, lane: usize) -> u32 {

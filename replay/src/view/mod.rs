@@ -33,7 +33,7 @@ use self::first_look::segments::Looked;
 use self::first_look::survey::{ThreadSurvey, bodies, taskloops};
 use self::plan::Plan;
 use self::threads::{Stayed, Threads, lanes_of};
-use crate::{Error, Kept, LaneOrigin, LaneStream, LockId, Locks, Result};
+use crate::{EpisodeId, Error, Kept, LaneOrigin, LaneStream, LockId, Locks, Result};
 
 pub(crate) use cut::Phases;
 pub use cut::{GUARDS, LoopRan, Merging};
@@ -197,6 +197,12 @@ impl View {
     #[must_use]
     pub fn locks(&self) -> Locks {
         self.locks
+    }
+
+    /// Whether a parallel region begins with this episode.
+    #[must_use]
+    pub fn begins_launch(&self, episode: EpisodeId) -> bool {
+        self.plan.episodes.forks.contains(&episode)
     }
 
     /// A lock's name for people: `mutex 0x404080 (tree_lock)`.

@@ -45,7 +45,9 @@ fn greatest(summary: &Summary) -> Option<(String, String, u64)> {
             (share.region.clone(), typed, share.instructions)
         }
         None if summary.shares.is_empty() => return None,
-        None => ("what ran outside of start routines and parallel regions".to_owned(), "--region all".to_owned(), outside),
+        None => {
+            ("what ran outside of start routines and parallel regions".to_owned(), "--region all".to_owned(), outside)
+        }
     })
 }
 

@@ -40,6 +40,8 @@ pub(in crate::view) struct Episodes {
     pub waits: Vec<Vec<EpisodeId>>,
     /// Per thread: one for each outermost parallel body, in order; none where its fork is not known.
     pub launches: Vec<Vec<Option<EpisodeId>>>,
+    /// The episodes with which forked teams begin.
+    pub forks: FxHashSet<EpisodeId>,
     /// Which launches are teams of one construct.
     pub leagues: Leagues,
     /// By thread, the first thread of its lane, where lanes are numbers in teams.
@@ -59,8 +61,9 @@ impl Episodes {
         };
         let launches: Vec<Vec<Option<EpisodeId>>> = threads.iter().zip(&launches).map(outermost).collect();
         let of_thread = |(by, forks): (usize, Vec<EpisodeId>)| forks.into_iter().map(move |launch| (launch, by));
-        let forkers = forks.into_iter().enumerate().flat_map(of_thread).collect();
-        Episodes { waits, leagues, seats: seats(threads, &launches, &forkers), launches }
+        let forkers: FxHashMap<EpisodeId, usize> = forks.into_iter().enumerate().flat_map(of_thread).collect();
+        let seats = seats(threads, &launches, &forkers);
+        Episodes { waits, launches, forks: forkers.into_keys().collect(), leagues, seats }
     }
 }
 
