@@ -86,10 +86,11 @@ impl Gate {
     /// The marker that these bytes of code start with.
     #[must_use]
     pub fn marker(code: &[u8]) -> Option<Gate> {
-        Some(match Marker::in_code(code)? {
-            Marker::Begin => Gate::Begin,
-            Marker::End => Gate::End,
-        })
+        match Marker::in_code(code)? {
+            Marker::Begin => Some(Gate::Begin),
+            Marker::End => Some(Gate::End),
+            Marker::IterationBegin | Marker::IterationEnd => None,
+        }
     }
 }
 

@@ -24,6 +24,7 @@ mod context;
 mod cost;
 mod error;
 mod flow;
+mod iterations;
 mod joining;
 pub mod llvm;
 mod pass;

@@ -16,6 +16,8 @@ pub(crate) enum LaneKind {
     /// Each iteration of the loop at --loop is a lane; without --loop, of the outermost loops of OpenMP parallel
     /// regions
     Iterations,
+    /// Each iteration that `lockstep cc --mark-iterations` marked is a lane
+    Marks,
 }
 
 /// The rule of the view that these stand for.
@@ -27,6 +29,7 @@ pub(crate) fn rule(kind: Option<LaneKind>, at: Option<&Place>, trace: &Trace) ->
         (None | Some(LaneKind::Threads), None) => Ok(Lanes::Threads),
         (Some(LaneKind::Calls), None) => Ok(Lanes::Calls),
         (Some(LaneKind::Tasks), None) => Ok(Lanes::Tasks),
+        (Some(LaneKind::Marks), None) => Ok(Lanes::Marks),
         (Some(LaneKind::Iterations), None) => Ok(Lanes::Iterations(WhichLoops::Worksharing)),
         (_, Some(place)) => {
             let at: Vec<Pc> = place.code(trace, &mut Source::new(trace)).into_iter().collect();

@@ -7,10 +7,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
-use transform::Error;
 use transform::wrapper::{self, Build};
+use transform::{Error, Reason};
 
 use super::transform::Deciding;
+use crate::output::say;
 
 /// Compile C with clang 19 and apply transformations to the optimised code
 ///
@@ -32,6 +33,12 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = Shape::Cpu)]
     shape: Shape,
 
+    /// Mark the iterations of OpenMP's loops for `replay --lanes marks`: a lane is then an iteration, whatever the
+    /// optimiser makes of the loop. Marked loops stay scalar and are not unrolled. Default: yes with --shape gpu, else
+    /// no
+    #[arg(long, value_name = "yes|no", num_args = 0..=1, default_missing_value = "yes", require_equals = true)]
+    mark_iterations: Option<Answer>,
+
     #[command(flatten)]
     deciding: Deciding,
 
@@ -51,6 +58,12 @@ pub(crate) struct Args {
     /// The compiler's command line
     #[arg(last = true, value_name = "ARGUMENTS")]
     arguments: Vec<OsString>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Answer {
+    Yes,
+    No,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -77,11 +90,18 @@ pub(crate) fn run(args: &Args, compiler: &str) -> anyhow::Result<ExitCode> {
             Shape::Cpu => wrapper::Shape::Cpu,
             Shape::Gpu => wrapper::Shape::Gpu,
         },
+        marks_iterations: match (args.mark_iterations, args.shape) {
+            (Some(answer), _) => answer == Answer::Yes,
+            (None, shape) => matches!(shape, Shape::Gpu),
+        },
         keep_ir: args.keep_ir.clone(),
         arguments: args.arguments.clone(),
     };
     let built = wrapper::build(&build)?;
     super::transform::warn_of_refusals(&built.remarks);
+    built.remarks.iter().filter(|remark| matches!(remark.reason, Reason::IterationsNotMarked(_))).for_each(|remark| {
+        say!("lockstep: warning: {remark}; `replay` has no lanes for it");
+    });
     if let Some(path) = &args.report {
         append(path, &args.deciding.written(&built.remarks))?;
     }

@@ -13,6 +13,7 @@ mod figures;
 mod folder;
 mod fusing;
 mod linearizing;
+mod marking;
 mod melding;
 mod predicting;
 mod projects;

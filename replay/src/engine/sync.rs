@@ -197,8 +197,8 @@ impl Sync {
                 !waits
             }
             Control::Sp(_) | Control::Level(_) | Control::Stack { .. } => true,
-            Control::Begin { .. } | Control::Chunk { .. } | Control::Piece { .. } => true,
-            Control::Team { .. } | Control::Iterations(_) => true,
+            Control::Begin { .. } | Control::Chunk { .. } | Control::Piece { .. } | Control::Team { .. } => true,
+            Control::Iterations(_) | Control::Turns(_) | Control::Part(_) | Control::PartEnd => true,
         }
     }
 

@@ -120,6 +120,9 @@ fn control_to_bytes(control: Control) -> [u8; CONTROL_BYTES] {
         Control::Team { league, order } => (10, league.0.into(), order),
         Control::Piece { first, taskloop } => (11, first as u64, taskloop),
         Control::Iterations(number) => (12, number, 0),
+        Control::Turns(turns) => (15, turns, 0),
+        Control::Part(team) => (13, team.is_some().into(), team.map_or(0, |team| team.0)),
+        Control::PartEnd => (14, 0, 0),
     };
     let mut bytes = [which; CONTROL_BYTES];
     bytes[1..9].copy_from_slice(&large.to_le_bytes());
@@ -144,6 +147,9 @@ fn control_of_bytes(bytes: &[u8; CONTROL_BYTES]) -> Option<Control> {
         10 => Control::Team { league: EpisodeId(large as u32), order: small },
         11 => Control::Piece { first: large as i64, taskloop: small },
         12 => Control::Iterations(large),
+        15 => Control::Turns(large),
+        13 => Control::Part((large > 0).then_some(EpisodeId(small))),
+        14 => Control::PartEnd,
         _ => return None,
     })
 }
@@ -363,6 +369,10 @@ mod tests {
             Control::Chunk { first: -7, stride: 1 << 31 },
             Control::Piece { first: 1 << 40, taskloop: u32::MAX },
             Control::Iterations(1 << 40),
+            Control::Turns(1 << 33),
+            Control::Part(Some(EpisodeId(0))),
+            Control::Part(None),
+            Control::PartEnd,
         ];
         Batch { codes, controls, sps, addresses }
     }

@@ -63,6 +63,14 @@ pub enum Control {
     },
     /// So many iterations has the chunk or piece that comes next. Only in such streams, too.
     Iterations(u64),
+    /// How many iterations each chunk has that the thread was given last, where it goes on to further ones by itself.
+    /// Only in such streams, too, where iterations are marked; so are the next two.
+    Turns(u64),
+    /// The thread begins its part of the work of the team of this launch; none where no other thread has a part in it.
+    /// There may be parts in it.
+    Part(Option<EpisodeId>),
+    /// The part that began last ends.
+    PartEnd,
     /// The thread runs a piece of a taskloop. Only in such streams, too.
     Piece {
         /// What orders it among those of the taskloop, as for a chunk.

@@ -28,7 +28,7 @@ use heuristics::SegmentTable;
 use trace_format::{Pc, Trace};
 
 use self::cut::Cut;
-use self::first_look::region::Choice;
+use self::first_look::region::{Choice, marks};
 use self::first_look::segments::Looked;
 use self::first_look::survey::{ThreadSurvey, bodies, taskloops};
 use self::plan::Plan;
@@ -74,6 +74,7 @@ impl View {
         if trace.instructions() == 0 {
             return Err(nothing_recorded(trace));
         }
+        let options = &as_marked(options, trace);
         let Looked { threads, segments } = Looked::at(trace, &options.spin)?;
         let chosen = Choice::of(options, trace, &threads)?;
         let segments = segments.cut(trace, &threads, &chosen);
@@ -108,6 +109,7 @@ impl View {
             Lanes::Threads => return Ok(self),
             Lanes::Calls => cut::into_calls(&self, "each time that a thread came to the region")?,
             Lanes::Tasks => cut::into_tasks(&self)?,
+            Lanes::Marks => cut::into_marked(&self)?,
             Lanes::Iterations(loops) => cut::into_turns(&self, loops, &bodies(threads), &taskloops(threads))?,
         };
         let View { trace, locks, plan, summary, .. } = self;
@@ -227,6 +229,15 @@ impl View {
     #[must_use]
     pub fn has_memory(&self) -> bool {
         self.trace.meta().memory
+    }
+}
+
+/// The options; iterations of OpenMP's loops are those that are marked, where some are.
+fn as_marked(options: &ViewOptions, trace: &Trace) -> ViewOptions {
+    let is_asked = options.lanes == Lanes::Iterations(WhichLoops::Worksharing) && trace.meta().engine != "text";
+    match is_asked && !marks(trace).is_empty() {
+        true => ViewOptions { lanes: Lanes::Marks, ..options.clone() },
+        false => options.clone(),
     }
 }
 

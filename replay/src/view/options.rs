@@ -56,13 +56,15 @@ pub enum Lanes {
     Tasks,
     /// Each turn of a loop.
     Iterations(WhichLoops),
+    /// Each iteration that `lockstep cc` marked.
+    Marks,
 }
 
 /// The loops whose turns are lanes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WhichLoops {
     /// Those whose ends hang on what OpenMP gave their thread; else the outermost loops in the bodies of its parallel
-    /// regions; of those by which threads fetch chunks, the loops inside.
+    /// regions; of those by which threads fetch chunks, the loops inside. Where iterations are marked, those.
     Worksharing,
     /// Those whose turns end at one of these addresses; where there are none, those that begin there, or hold one.
     At(Vec<Pc>),

@@ -62,7 +62,7 @@ impl Plan {
             locks: lock_table(threads),
             episodes: Episodes::new(threads),
             tasks: match options.lanes {
-                Lanes::Tasks | Lanes::Iterations(_) => TaskOrder::new(threads),
+                Lanes::Tasks | Lanes::Iterations(_) | Lanes::Marks => TaskOrder::new(threads),
                 Lanes::Threads | Lanes::Calls => TaskOrder::default(),
             },
             waiting,

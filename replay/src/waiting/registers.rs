@@ -1,6 +1,7 @@
 //! Registers, flags and slots of the frame as bits, and what instructions do to them.
 
 use machine::{Instruction, Memory, Operation, Register, RegisterPart};
+use trace_format::Marker;
 
 /// Registers and slots, a bit each: general registers, vectors and flags as [`machine`] numbers them; from
 /// [`FIRST_SLOT`] on, slots of the frame that the turn finds filled.
@@ -55,7 +56,8 @@ pub(super) fn is_fence(instruction: Instruction) -> bool {
     adds && leaves_what_it_finds(instruction)
 }
 
-/// Whether instructions could be a part of a turn that does nothing, at a first look: what they write may be stack.
+/// Whether instructions could be a part of a turn that does nothing, at a first look: what they write may be stack. A
+/// marked iteration is work, if it does nothing else.
 pub(super) fn may_wait(all: &[Instruction]) -> bool {
     all.iter().all(|instruction| {
         let on_stack = |memory: &Memory| {
@@ -64,7 +66,9 @@ pub(super) fn may_wait(all: &[Instruction]) -> bool {
         let writes_elsewhere = instruction.memory().iter().any(|m| m.access.writes && !on_stack(m));
         let is_strange = |register: Register| (Register::X87..Register::POINTERS).contains(&register);
         let strange = instruction.uses().iter().any(|used| is_strange(used.part.register));
-        !strange && (!writes_elsewhere || leaves_what_it_finds(*instruction))
+        let marker = instruction.address().and_then(|address| Marker::of_displacement(address.displacement));
+        let is_marked = marker.is_some_and(Marker::is_of_iteration);
+        !strange && !is_marked && (!writes_elsewhere || leaves_what_it_finds(*instruction))
     })
 }
 

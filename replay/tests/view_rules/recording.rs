@@ -370,7 +370,9 @@ pub fn told(view: &View, lane: usize) -> String {
         Told::Comes(Control::Iterations(count)) => format!("iterations{count}"),
         Told::Comes(Control::Piece { first, .. }) => format!("piece{first}"),
         Told::Comes(Control::Team { order, .. }) => format!("team{order}"),
-        Told::Comes(Control::Iterations(number)) => format!("iterations{number}"),
+        Told::Comes(Control::Turns(turns)) => format!("turns{turns}"),
+        Told::Comes(Control::Part(team)) => team.map_or("part".to_owned(), |team| format!("part{}", team.0)),
+        Told::Comes(Control::PartEnd) => "part-end".into(),
     };
     // Every stream of these recordings tells first where its stack lies: what is asked for is the rest.
     let rest = follow(view, lane).into_iter().filter(|t| !matches!(t, Told::Comes(Control::Stack { .. })));

@@ -1,6 +1,6 @@
-//! The markers of `lockstep.h`, as they stand in code.
+//! The markers of `lockstep.h` and of `lockstep cc`, as they stand in code.
 
-/// A marker of `lockstep.h`: an instruction that does nothing, `nopl N(%rax,%rax,1)`. No compiler or assembler pads
+/// A marker: an instruction that does nothing, `nopl N(%rax,%rax,1)`. No compiler or assembler pads
 /// code with it, since padding has no displacement other than 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Marker {
@@ -8,20 +8,40 @@ pub enum Marker {
     Begin,
     /// `LOCKSTEP_END`.
     End,
+    /// `lockstep cc --mark-iterations`: an iteration of a loop begins. Another one in it, of an inner loop that was
+    /// inlined, may begin and end before it ends.
+    IterationBegin,
+    /// The one that began last in this call ends.
+    IterationEnd,
 }
 
-/// What both start with; the last byte of the displacement tells them apart.
-const START: [u8; 7] = [0x0f, 0x1f, 0x84, 0x00, b'L', b'k', b'S'];
+/// What all start with, but for the displacement.
+const START: [u8; 4] = [0x0f, 0x1f, 0x84, 0x00];
 
 impl Marker {
     /// The marker that these bytes of code start with.
     #[must_use]
     pub fn in_code(code: &[u8]) -> Option<Marker> {
-        match code.strip_prefix(&START)?.first()? {
-            1 => Some(Marker::Begin),
-            2 => Some(Marker::End),
+        let displacement = code.strip_prefix(&START)?.first_chunk()?;
+        Marker::of_displacement(i32::from_le_bytes(*displacement).into())
+    }
+
+    /// The marker with this displacement: the bytes `LkS`, and one that tells which it is.
+    #[must_use]
+    pub fn of_displacement(displacement: i64) -> Option<Marker> {
+        match i32::try_from(displacement).ok()?.to_le_bytes() {
+            [b'L', b'k', b'S', 1] => Some(Marker::Begin),
+            [b'L', b'k', b'S', 2] => Some(Marker::End),
+            [b'L', b'k', b'S', 3] => Some(Marker::IterationBegin),
+            [b'L', b'k', b'S', 4] => Some(Marker::IterationEnd),
             _ => None,
         }
+    }
+
+    /// Whether it marks an iteration.
+    #[must_use]
+    pub fn is_of_iteration(self) -> bool {
+        matches!(self, Marker::IterationBegin | Marker::IterationEnd)
     }
 }
 
@@ -33,6 +53,7 @@ mod tests {
     fn padding_is_no_marker() {
         assert_eq!(Marker::in_code(&[0x0f, 0x1f, 0x84, 0x00, b'L', b'k', b'S', 1, 0x90]), Some(Marker::Begin));
         assert_eq!(Marker::in_code(&[0x0f, 0x1f, 0x84, 0x00, b'L', b'k', b'S', 2]), Some(Marker::End));
+        assert_eq!(Marker::in_code(&[0x0f, 0x1f, 0x84, 0x00, b'L', b'k', b'S', 3]), Some(Marker::IterationBegin));
         assert_eq!(Marker::in_code(&[0x0f, 0x1f, 0x84, 0x00, 0, 0, 0, 0]), None);
         assert_eq!(Marker::in_code(&[0x0f, 0x1f, 0x84, 0x00, b'L', b'k', b'S']), None, "cut off");
     }

@@ -71,6 +71,10 @@ impl<'m> Builder<'m> {
         self.block.module()
     }
 
+    pub(super) fn function(self) -> Function<'m> {
+        self.block.function()
+    }
+
     /// LLVM's builder, after a look at where it stands and at what the new instruction will use.
     #[track_caller]
     pub(super) fn raw(self, uses: &[Value<'m>]) -> LLVMBuilderRef {

@@ -165,6 +165,10 @@ pub enum Reason {
     Spilled(Spills),
     /// Left: values stay where they are, for a reason that the text says.
     NotSpilled(&'static str),
+    /// Taken: each iteration of a loop that threads share is marked.
+    IterationsMarked,
+    /// Left: the iterations of such a loop are not marked, for a reason that the text says.
+    IterationsNotMarked(&'static str),
     /// Left: an operation on a barrier that a mark makes; it takes no code.
     Barrier(BarrierPlace),
     /// Left: the compiler copied the place at which a mark makes lanes wait.
@@ -281,7 +285,8 @@ impl Reason {
             | Reason::Melded(_)
             | Reason::Linearized(_)
             | Reason::Split(_)
-            | Reason::Spilled(_) => Kind::Taken,
+            | Reason::Spilled(_)
+            | Reason::IterationsMarked => Kind::Taken,
             Reason::Refused(_) => Kind::Refused,
             _ => Kind::Left,
         }
@@ -298,6 +303,8 @@ impl Reason {
             Reason::Split(_) => "Split",
             Reason::Spilled(_) => "Spilled",
             Reason::NotSpilled(_) => "NotSpilled",
+            Reason::IterationsMarked => "IterationsMarked",
+            Reason::IterationsNotMarked(_) => "IterationsNotMarked",
             Reason::Barrier(_) => "Barrier",
             Reason::MarkCopied { .. } => "MarkCopied",
             Reason::MarkLost(_) => "MarkLost",
@@ -393,7 +400,7 @@ impl Reason {
             Reason::Attribute(name) => Some(("attribute", name)),
             Reason::Melded(m) | Reason::MeldWithoutProfit(m) => Some(("case", m.case.name())),
             Reason::NoSubgraph(why) => Some(("why", why.name())),
-            Reason::NotSpilled(why) => Some(("why", why)),
+            Reason::NotSpilled(why) | Reason::IterationsNotMarked(why) => Some(("why", why)),
             Reason::Barrier(place) => Some(("action", place.action.name())),
             Reason::MarkLost(why) => Some(("why", why.name())),
             Reason::ArmCalls(callee) => Some(("callee", callee)),

@@ -31,7 +31,8 @@ impl fmt::Display for Reason {
             Reason::Linearized(done) => return write!(f, "{done}"),
             Reason::Split(done) => return write!(f, "{done}"),
             Reason::Spilled(spills) => return write!(f, "{spills}"),
-            Reason::NotSpilled(why) => return f.write_str(why),
+            Reason::NotSpilled(why) | Reason::IterationsNotMarked(why) => why,
+            Reason::IterationsMarked => "each iteration is marked; so the loop stays scalar, and is not unrolled",
             Reason::Barrier(place) => return write!(f, "{place}"),
             Reason::MarkCopied { behind, past } => {
                 return write!(

@@ -134,6 +134,8 @@ mod tests {
             Reason::LoopsApart { costs: None },
             Reason::PricedAsOther("aarch64-linux-gnu".to_owned()),
             Reason::OtherTarget("wasm32".to_owned()),
+            Reason::IterationsMarked,
+            Reason::IterationsNotMarked("it goes on at several places"),
             Reason::GrowsTooMuch { added: 300, most: 200 },
             Reason::GoneOver { left: 2 },
             Reason::Melded(melding),

@@ -36,6 +36,8 @@ pub struct Build {
     pub layout: Layout,
     /// Its shape. Default: [`Shape::Cpu`].
     pub shape: Shape,
+    /// Whether the iterations of OpenMP's loops are marked, for `replay --lanes marks`. Default: no.
+    pub marks_iterations: bool,
     /// A folder for the IR from which code is generated, a file per compile job. Lines of the code are then numbers of
     /// instructions of that file ([`crate::llvm::Module::number_places`]). Default: none.
     pub keep_ir: Option<PathBuf>,

@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use super::build::{Build, Shape};
-use super::jobs::{self, Job, Product};
+use super::jobs::{self, Job, OPENMP, Product};
 
 /// Has the driver write its jobs to a file.
 const PRINT: [&str; 2] = ["CC_PRINT_OPTIONS", "CC_PRINT_OPTIONS_FILE"];
@@ -151,8 +151,9 @@ pub(super) struct Command {
 pub(super) fn command(build: &Build, line: &[OsString]) -> Option<Command> {
     let compiler = Path::new(&build.compiler).file_name().is_some_and(|name| name.as_bytes().starts_with(b"clang"));
     let surprising = PRINT.iter().chain(ENVIRONMENT).any(|name| std::env::var_os(name).is_some());
-    // With the shape of a GPU the first step depends on what the job says.
-    let plain = compiler && !surprising && build.shape == Shape::Cpu;
+    // With the shape of a GPU the first step depends on what the job says, and with marks it ends before the optimiser.
+    let marks = build.marks_iterations && line.iter().any(|word| word.as_bytes().starts_with(OPENMP.as_bytes()));
+    let plain = compiler && !surprising && build.shape == Shape::Cpu && !marks;
     plain.then(|| plain_command(line)).flatten()
 }
 

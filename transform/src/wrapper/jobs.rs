@@ -146,6 +146,12 @@ const ASKS_OPTIMISER: [&str; 10] = [
     "-fenable-matrix",
 ];
 
+/// The option with which OpenMP's directives are heard.
+pub(super) const OPENMP: &str = "-fopenmp";
+
+/// Ends a job before the optimiser.
+const NO_PASSES: &str = "-disable-llvm-passes";
+
 /// Beginnings of options for the optimiser that one which runs elsewhere does not hear.
 const NOT_HEARD: [&str; 1] = ["-fveclib="];
 
@@ -185,8 +191,21 @@ impl Job {
     /// The same job, ended before the optimiser.
     pub(super) fn without_optimiser(mut self) -> Job {
         let place = self.input().unwrap_or(self.0.len());
-        self.0.insert(place, "-disable-llvm-passes".into());
+        self.0.insert(place, NO_PASSES.into());
         self
+    }
+
+    /// Whether its code may have loops of OpenMP, and is optimised.
+    pub(super) fn has_openmp(&self) -> bool {
+        let has = |option: &str| self.0.iter().any(|word| word == option);
+        has(OPENMP) && !has(NO_PASSES)
+    }
+
+    /// The part of the job that optimises what [`Job::without_optimiser`] left: from bitcode to bitcode.
+    pub(super) fn only_optimiser(&self, from: &OsStr, to: &OsStr) -> Job {
+        let mut job = self.after_bitcode(from).until_bitcode(to);
+        job.0.retain(|word| word != NO_PASSES);
+        job
     }
 
     /// What the job makes, if it compiles source (or IR) with the optimiser; `None` for all other jobs.
@@ -196,7 +215,7 @@ impl Job {
             return None;
         }
         // With -save-temps the optimiser has a job of its own after this one.
-        let optimises = !has("-disable-llvm-passes");
+        let optimises = !has(NO_PASSES);
         if has("-emit-obj") {
             Some(Product::Code("-emit-obj"))
         } else if has("-S") {
@@ -266,7 +285,7 @@ impl Job {
     pub(super) fn after_bitcode(&self, from: &OsStr) -> Job {
         let mut job = self.clone();
         if let Some(place) = job.input() {
-            let new = ["-disable-llvm-passes".into(), "-x".into(), "ir".into(), from.to_owned()];
+            let new = [NO_PASSES.into(), "-x".into(), "ir".into(), from.to_owned()];
             job.0.splice(place..place + 3, new);
         }
         // It was written by the first half, and would be overwritten with less.

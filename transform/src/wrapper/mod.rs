@@ -18,8 +18,9 @@
 //! Whatever the driver understands (several sources, assembly, standard input, response files, dependency files) works
 //! as before. Output that the driver or the halves of a job would write in pieces or not at all is repaired: entries of
 //! compilation databases, remarks, time traces, places in messages. With [`Shape::Gpu`] the first step stops before the
-//! optimiser, which then runs here, before the passes. A command line that has no jobs, such as `--version`, or that
-//! the driver refuses, is passed on to the compiler.
+//! optimiser, which then runs here, before the passes. With [`Build::marks_iterations`] it stops there too, iterations
+//! are marked (`iterations.rs`), and a second job of the compiler optimises that. A command line that has no jobs, such
+//! as `--version`, or that the driver refuses, is passed on to the compiler.
 
 mod build;
 mod by_products;

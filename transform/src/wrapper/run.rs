@@ -16,7 +16,7 @@ use super::jobs::{Answer, Job, Level, Product};
 use super::scratch::{Scratch, Streams};
 use super::{by_products, code, diagnostics, words};
 use crate::llvm::{CodeOptions, Module, WellFormed};
-use crate::{Error, Pipeline, Remark, Result};
+use crate::{Error, Pipeline, Remark, Result, iterations};
 
 /// Runs the compiler as if we were not there.
 pub(super) fn unchanged(build: &Build, scratch: &Scratch) -> Result<Built> {
@@ -35,7 +35,8 @@ pub(super) fn direct(build: &Build, command: &Command, scratch: &Scratch) -> Res
     if built.status == 0 {
         let Some(job) = command.job(&log) else { return Ok(None) };
         let lines = asks_for_lines(build);
-        let halves = Halves { job: &job, files, scratch, optimised_here: None, alone: true, lines, keep_ir: None };
+        let (optimised_here, keep_ir) = (None, None);
+        let halves = Halves { job: &job, files, scratch, optimised_here, marks: false, alone: true, lines, keep_ir };
         built.status = halves.finish(Product::OBJECT, &passes, &mut built.remarks)?;
     }
     Ok(Some(built))
@@ -61,6 +62,7 @@ pub(super) fn all(build: &Build, answer: &Answer, scratch: &Scratch) -> Result<B
                     files,
                     scratch,
                     optimised_here: optimised_here(build, job),
+                    marks: build.marks_iterations && job.has_openmp(),
                     alone,
                     lines: asks_for_lines(build),
                     keep_ir: build.keep_ir.as_deref(),
@@ -94,6 +96,8 @@ struct Halves<'a> {
     scratch: &'a Scratch,
     /// The level at which the optimiser runs here, before the passes, where it does not run in the first step.
     optimised_here: Option<Level>,
+    /// Whether the iterations of OpenMP's loops are marked before the optimiser.
+    marks: bool,
     /// The only one of this call.
     alone: bool,
     /// Whether the user has asked for line tables.
@@ -138,13 +142,36 @@ impl Halves<'_> {
     fn compile(&self, product: Product, passes: &Pipeline, remarks: &mut Vec<Remark>) -> Result<u8> {
         let [optimised, _] = &self.files;
         let first = self.job.until_bitcode(optimised.as_os_str());
-        let first = if self.optimised_here.is_some() { first.without_optimiser() } else { first };
+        let first = if self.optimised_here.is_some() || self.marks { first.without_optimiser() } else { first };
         let status = run(&first, self.scratch)?;
         // Some jobs succeed without an output, as when only syntax was checked.
         if status != 0 || !optimised.exists() {
             return Ok(status);
         }
+        if self.marks {
+            let status = self.mark(remarks)?;
+            if status != 0 {
+                return Ok(status);
+            }
+        }
         self.finish(product, passes, remarks)
+    }
+
+    /// Marks iterations in what the first step made without its optimiser, and has the compiler optimise that, unless
+    /// that is done here.
+    fn mark(&self, remarks: &mut Vec<Remark>) -> Result<u8> {
+        let start = SystemTime::now();
+        let [optimised, marked] = &self.files;
+        let module = Module::read(optimised)?;
+        remarks.extend(iterations::mark(&module));
+        let bad = |text| Error::BadIr { name: "the module with marks".to_owned(), text };
+        let bitcode = module.well_formed().map_err(bad)?.to_bitcode();
+        if self.optimised_here.is_some() {
+            return write(optimised, &bitcode).map(|()| 0);
+        }
+        write(marked, &bitcode)?;
+        let job = self.job.only_optimiser(marked.as_os_str(), optimised.as_os_str());
+        self.run_on_bitcode(job, (start, SystemTime::now()))
     }
 
     /// The second and the third step.
@@ -212,7 +239,11 @@ impl Halves<'_> {
 
     /// The third step. `passes` is when the second was done.
     fn generate_code(&self, transformed: &Path, passes: (SystemTime, SystemTime)) -> Result<u8> {
-        let job = self.job.after_bitcode(transformed.as_os_str());
+        self.run_on_bitcode(self.job.after_bitcode(transformed.as_os_str()), passes)
+    }
+
+    /// Does a part of the job that reads bitcode. `passes` is when that was changed last.
+    fn run_on_bitcode(&self, job: Job, passes: (SystemTime, SystemTime)) -> Result<u8> {
         let (job, files) = by_products::redirected(job, self.scratch.path());
         let output = self.scratch.run(&job.0[0], &job.0[1..], Streams::KeepErrors)?;
         self.pass_on(&output.stderr)?;

@@ -81,6 +81,7 @@ pub(crate) fn compile(source: &Path, object: &Path, passes: &str, flags: &[&str]
         passes: Pipeline::parse(passes).expect("passes that exist"),
         layout: Layout::Ordered,
         shape: Shape::Cpu,
+        marks_iterations: false,
         keep_ir: None,
         arguments: words.chain([object.into(), source.into()]).collect(),
     };

@@ -94,6 +94,7 @@ impl Folder {
             passes: Pipeline::parse(passes).unwrap(),
             layout: Layout::Ordered,
             shape: Shape::Cpu,
+            marks_iterations: false,
             keep_ir: None,
             arguments: words.collect(),
         };

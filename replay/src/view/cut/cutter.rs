@@ -3,6 +3,7 @@
 
 use super::counts::{Counts, Told};
 use super::loops::LoopPlan;
+use super::marks::MarkPlan;
 use super::rows::{AllRows, Part, Splitter, Total};
 use super::store::Store;
 use super::track::{Track, after};
@@ -20,6 +21,8 @@ pub(super) enum Rule<'a> {
     Extents,
     /// Each turn of these loops.
     Turns(&'a LoopPlan),
+    /// What lies between marks of iterations: see [`super::marks`].
+    Marks(&'a MarkPlan),
 }
 
 /// Which lanes were launched together: they share warps with each other only. Lanes of smaller ones run first.
@@ -28,14 +31,16 @@ pub(super) struct Launch {
     /// That of the threads.
     pub generation: u32,
     /// The team's; none where threads were not started as one.
-    team: Option<EpisodeId>,
+    pub team: Option<EpisodeId>,
+    /// Where it is no team's: the thread, and which of its parts that no other has a part in.
+    pub alone: Option<(u32, u32)>,
     /// The barrier that its threads had reached last.
-    behind: Option<EpisodeId>,
+    pub behind: Option<EpisodeId>,
     /// The execution of a taskloop; then nothing above is told, since any thread runs its pieces.
-    taskloop: Option<u32>,
+    pub taskloop: Option<u32>,
     /// How often each of them had reached the loop since then.
-    time: u32,
-    of_loop: u32,
+    pub time: u32,
+    pub of_loop: u32,
 }
 
 /// What a thread was cut into.
@@ -224,6 +229,7 @@ impl<'a, 'k> Cutter<'a, 'k> {
                 self.told = self.next_told.take();
             }
             Control::Iterations(number) => self.next_told = Some(number),
+            Control::Turns(_) | Control::Part(_) | Control::PartEnd => {}
             Control::Piece { first, taskloop } => {
                 if self.turning.is_none() {
                     self.compare();
@@ -491,7 +497,7 @@ impl<'a, 'k> Cutter<'a, 'k> {
         self.runs = self.given.take();
         let may_end_before = match &self.rule {
             Rule::Turns(plan) => self.runs.is_some_and(|(_, stride)| stride != 0) && plan.in_chunks[of_loop as usize],
-            Rule::Extents => false,
+            Rule::Extents | Rule::Marks(_) => false,
         };
         let before = self.lanes.len();
         self.runs_told = told.map(|iterations| RunsTold { of_loop, iterations, before, may_end_before });

@@ -8,6 +8,7 @@ mod counts;
 mod cutter;
 mod given;
 mod loops;
+mod marks;
 mod merging;
 mod numbering;
 mod phases;
@@ -27,6 +28,7 @@ use self::counts::{Counts, Told};
 use self::cutter::{Begun, Cutter, Launch, Rule};
 use self::given::Given;
 use self::loops::LoopsOf;
+use self::marks::{MarkCutter, MarkPlan};
 use self::rows::AllRows;
 use self::store::{Lane, Store};
 use self::turns::{Finder, Turns};
@@ -109,6 +111,32 @@ pub(super) fn into_tasks(view: &View) -> Result<Made> {
     let order = if are_told { Order::Created { all: tasks.all_known } } else { Order::Begun };
     let made = cut(view, || Rule::Extents, order)?;
     Ok(described(made, "each task".to_owned()))
+}
+
+/// Each iteration that is marked is a lane.
+pub(super) fn into_marked(view: &View) -> Result<Made> {
+    let segments = view.segments();
+    let begins_loop = |id: SegmentId| team_call(&view.trace, segments, id) == Some(TeamCall::Loop);
+    let plan = MarkPlan::new(segments, &view.plan.choice.marks, &begins_loop);
+    let mut made =
+        described(cut(view, || Rule::Marks(&plan), Order::Threads)?, "iterations that are marked".to_owned());
+    // What happens to registers between them is in no lane.
+    made.2.dealt = true;
+    made.2.is_withheld = view.plan.episodes.is_unsure;
+    if made.2.is_withheld {
+        made.2.doubts.push(
+            "several threads forked the same region at the same time, and which others were whose team is not known: \
+             lanes are iterations, but may share warps with those of another team; run it without nested parallelism"
+                .to_owned(),
+        );
+    }
+    if let Some(call) = plan.without_marks().first() {
+        made.2.doubts.push(format!(
+            "threads were given iterations or sections at {} that have no marks, and are no lanes",
+            named(&view.trace, *call)
+        ));
+    }
+    Ok(made)
 }
 
 /// Each turn of these loops is a lane. `bodies` are the functions that threads of a team run, `pieces` those that they
@@ -320,6 +348,8 @@ fn named(trace: &Trace, pc: Pc) -> String {
 enum TeamCall {
     /// It hands the thread the next chunk of a loop's iterations.
     Chunk,
+    /// It begins a loop that clang's runtime shares out.
+    Loop,
     /// Whatever else all threads of a team reach: barriers, the beginning and the end of a loop that they share. No
     /// iteration of such a loop does.
     Other,
@@ -334,6 +364,9 @@ fn team_call(trace: &Trace, segments: &SegmentTable, segment: SegmentId) -> Opti
         () if begins(&["GOMP_loop_"]) && name.contains("_next") || begins(&["__kmpc_dispatch_next"]) => {
             Some(TeamCall::Chunk)
         }
+        () if begins(&["__kmpc_for_static_init", "__kmpc_dist_for_static_init", "__kmpc_dispatch_init"]) => {
+            Some(TeamCall::Loop)
+        }
         () if begins(&[
             "GOMP_loop_",
             "GOMP_barrier",
@@ -341,8 +374,7 @@ fn team_call(trace: &Trace, segments: &SegmentTable, segment: SegmentId) -> Opti
             "GOMP_taskloop",
             "__kmpc_taskloop",
             "__kmpc_barrier",
-            "__kmpc_for_static",
-            "__kmpc_dispatch_init",
+            "__kmpc_for_static_fini",
         ]) =>
         {
             Some(TeamCall::Other)
@@ -398,9 +430,17 @@ fn cut<'a>(
     let rows = AllRows::new(&view.plan.blocks.rows);
     let of_thread = |lane: usize| {
         let origin = view.lanes[lane];
-        let mut cutter = Cutter::new((rule(), most_accesses), (&briefs, &rows), origin.generation, &keeper);
-        let mut stream = view.kept(lane).map_or_else(|| view.stream(lane), |kept| kept.stream());
+        let rule = rule();
         let mut batch = Batch::default();
+        let mut stream = view.kept(lane).map_or_else(|| view.stream(lane), |kept| kept.stream());
+        if let Rule::Marks(plan) = rule {
+            let mut cutter = MarkCutter::new(plan, (&briefs, &rows), &origin, &keeper);
+            while stream.next_folded(&mut batch)? {
+                cutter.see(&batch)?;
+            }
+            return cutter.finish();
+        }
+        let mut cutter = Cutter::new((rule, most_accesses), (&briefs, &rows), origin.generation, &keeper);
         while stream.next_folded(&mut batch)? {
             cutter.see(&batch)?;
         }

@@ -206,7 +206,7 @@ impl Cutter<'_, '_> {
             }
             // Those are in the streams of threads that are yet to be cut into lanes.
             Control::Begin { .. } | Control::Team { .. } | Control::Chunk { .. } | Control::Piece { .. } => {}
-            Control::Iterations(_) => {}
+            Control::Iterations(_) | Control::Turns(_) | Control::Part(_) | Control::PartEnd => {}
         }
     }
 

@@ -42,6 +42,10 @@ pub(in crate::view) struct Episodes {
     pub launches: Vec<Vec<Option<EpisodeId>>>,
     /// The episodes with which forked teams begin.
     pub forks: FxHashSet<EpisodeId>,
+    /// The same of parallel bodies inside of those, on the same thread.
+    pub inner: Vec<Vec<Option<EpisodeId>>>,
+    /// Whether it is unknown of which of several launches a body is: threads forked the same one side by side.
+    pub is_unsure: bool,
     /// Which launches are teams of one construct.
     pub leagues: Leagues,
     /// By thread, the first thread of its lane, where lanes are numbers in teams.
@@ -52,18 +56,30 @@ impl Episodes {
     pub fn new(threads: &[ThreadSurvey]) -> Episodes {
         let mut numbers = 0..;
         let mut next = || EpisodeId(numbers.next().expect("fewer than 2^32 episodes"));
-        let (launches, forks) = number_launches(threads, &mut next);
+        let Launches { launches, forks, is_unsure } = number_launches(threads, &mut next);
         let leagues = Leagues::new(threads, &launches, &forks, &mut next);
         let waits = number_waits(threads, &launches, &mut next);
-        let outermost = |(thread, launches): (&ThreadSurvey, &Vec<Option<EpisodeId>>)| {
-            let bodies = thread.bodies.iter().zip(launches);
-            bodies.filter(|(b, _)| is_parallel(b) && b.outermost).map(|(_, launch)| *launch).collect()
+        let of_bodies = |outermost: bool| {
+            let of_thread = |(thread, launches): (&ThreadSurvey, &Vec<Option<EpisodeId>>)| {
+                let bodies = thread.bodies.iter().zip(launches);
+                bodies.filter(|(b, _)| is_parallel(b) && b.outermost == outermost).map(|(_, launch)| *launch).collect()
+            };
+            threads.iter().zip(&launches).map(of_thread).collect()
         };
-        let launches: Vec<Vec<Option<EpisodeId>>> = threads.iter().zip(&launches).map(outermost).collect();
+        let launches_of: Vec<Vec<Option<EpisodeId>>> = of_bodies(true);
         let of_thread = |(by, forks): (usize, Vec<EpisodeId>)| forks.into_iter().map(move |launch| (launch, by));
         let forkers: FxHashMap<EpisodeId, usize> = forks.into_iter().enumerate().flat_map(of_thread).collect();
-        let seats = seats(threads, &launches, &forkers);
-        Episodes { waits, launches, forks: forkers.into_keys().collect(), leagues, seats }
+        let seats = seats(threads, &launches_of, &forkers);
+        let inner = of_bodies(false);
+        Episodes {
+            waits,
+            launches: launches_of,
+            inner,
+            is_unsure,
+            forks: forkers.into_keys().collect(),
+            leagues,
+            seats,
+        }
     }
 }
 
@@ -71,13 +87,19 @@ fn is_parallel(body: &Body) -> bool {
     body.function == SyncFunction::ParallelBody
 }
 
+/// The launches of all threads.
+struct Launches {
+    /// Per thread and body, that which it belongs to.
+    launches: Vec<Vec<Option<EpisodeId>>>,
+    /// Per thread and fork, that which it makes.
+    forks: Vec<Vec<EpisodeId>>,
+    is_unsure: bool,
+}
+
 /// Per thread and body, the launch it belongs to: the innermost fork of the same body that was open when it began; of
 /// several forkers' (nested regions), its own, or that of the thread which started it. Per thread and fork, the launch
 /// that it makes.
-fn number_launches(
-    threads: &[ThreadSurvey],
-    next: &mut impl FnMut() -> EpisodeId,
-) -> (Vec<Vec<Option<EpisodeId>>>, Vec<Vec<EpisodeId>>) {
+fn number_launches(threads: &[ThreadSurvey], next: &mut impl FnMut() -> EpisodeId) -> Launches {
     enum What {
         Fork(usize, usize, Option<Seq>),
         Body(usize, usize),
@@ -93,26 +115,31 @@ fn number_launches(
     let mut launches: Vec<Vec<Option<EpisodeId>>> = threads.iter().map(|t| vec![None; t.bodies.len()]).collect();
     let mut joined: Vec<FxHashSet<EpisodeId>> = vec![FxHashSet::default(); threads.len()];
     let mut forks: Vec<Vec<EpisodeId>> = threads.iter().map(|t| vec![EpisodeId(0); t.forks.len()]).collect();
-    let mut open: Vec<(u64, Option<Seq>, EpisodeId, usize)> = Vec::new();
+    let mut open: Vec<(u64, Option<Seq>, EpisodeId, usize, bool)> = Vec::new();
+    let mut is_unsure = false;
     for (seq, object, what) in happenings {
         open.retain(|(_, leave, ..)| leave.is_none_or(|l| l > seq));
         match what {
             What::Fork(t, i, leave) => {
                 forks[t][i] = next();
-                open.push((object, leave, forks[t][i], t));
+                open.push((object, leave, forks[t][i], t, threads[t].forks[i].team.is_some()));
             }
             What::Body(t, i) => {
                 // A thread takes part in a launch once: what it runs of the same body after that is a call of its own,
                 // or another team.
                 let parent = threads[t].start.and_then(|start| start.parent);
-                let of = |by: Option<usize>| open.iter().rev().find(|f| f.0 == object && by.is_none_or(|by| by == f.3));
-                let launch = of(Some(t)).or_else(|| of(parent)).or_else(|| of(None)).map(|f| f.2);
+                let of_body = || open.iter().rev().filter(|fork| fork.0 == object);
+                let of = |by: usize| of_body().find(|fork| fork.3 == by);
+                let own = of(t).or_else(|| of(parent?));
+                // Which team of a construct it is makes no difference.
+                is_unsure |= own.is_none() && of_body().filter(|fork| !fork.4).count() > 1;
+                let launch = own.or_else(|| of_body().next()).map(|fork| fork.2);
                 let is_construct = is_of_construct(&threads[t].bodies[i]);
                 launches[t][i] = launch.filter(|l| is_construct || joined[t].insert(*l));
             }
         }
     }
-    (launches, forks)
+    Launches { launches, forks, is_unsure }
 }
 
 /// Who meets whom at a barrier.

@@ -62,6 +62,8 @@ pub(in crate::view) struct Choice {
     pub others: FxHashMap<usize, String>,
     /// All that could have been taken, the greatest first.
     pub shares: Vec<Share>,
+    /// Where iterations are marked, if those are the lanes.
+    pub marks: FxHashMap<Pc, Marker>,
 }
 
 /// The ways out of a region that cannot be had.
@@ -72,6 +74,9 @@ impl Choice {
     /// The region. Where each turn of a loop is a lane, a program without threads is all region.
     pub fn of(options: &ViewOptions, trace: &Trace, threads: &[ThreadSurvey]) -> Result<Choice> {
         let is_text = trace.meta().engine == "text";
+        if options.lanes == Lanes::Marks {
+            return marked(trace, threads, &options.region);
+        }
         if (&options.lanes, &options.region) == (&Lanes::Tasks, &Region::Auto) {
             return tasks_of_openmp(trace, threads, &bodies(threads));
         }
@@ -144,16 +149,45 @@ fn whole() -> Choice {
     Choice { rule, words: "whole threads".into(), ..Choice::default() }
 }
 
+/// Where iterations are marked.
+pub(in crate::view) fn marks(trace: &Trace) -> FxHashMap<Pc, Marker> {
+    in_code(trace).filter(|(_, marker)| marker.is_of_iteration()).collect()
+}
+
+/// Iterations that are marked: on all threads, unless only a part of their run was asked for. Teams are told apart.
+fn marked(trace: &Trace, threads: &[ThreadSurvey], region: &Region) -> Result<Choice> {
+    let marks = marks(trace);
+    if marks.is_empty() {
+        return Err(Error::Request(
+            "the program reached no marks of iterations: build it with `lockstep cc --mark-iterations` (--shape gpu \
+             implies it) or take --lanes iterations"
+                .into(),
+        ));
+    }
+    let mut choice = choose(if *region == Region::Auto { &Region::All } else { region }, trace, threads, false)?;
+    if choice.rule.whole {
+        choice.rule.on_enter = Some((SyncFunction::ParallelBody, None));
+        choice.rule.teams = alone(threads);
+    }
+    Ok(Choice { marks, ..choice })
+}
+
+/// The markers in code that ran.
+fn in_code(trace: &Trace) -> impl Iterator<Item = (Pc, Marker)> {
+    trace.blocks().iter().filter(|(_, block)| !block.code.is_empty()).flat_map(|(_, block)| {
+        let marker = |at: usize| Marker::in_code(&block.code[block.code_range(at)]);
+        block.instructions.iter().enumerate().filter_map(move |(at, one)| Some((one.pc, marker(at)?)))
+    })
+}
+
 /// What lies between the markers of `lockstep.h`.
 fn markers(trace: &Trace) -> Result<Choice> {
     let (mut entries, mut exits) = (Vec::new(), Vec::new());
-    for (_, block) in trace.blocks().iter().filter(|(_, block)| !block.code.is_empty()) {
-        for (at, instruction) in block.instructions.iter().enumerate() {
-            match Marker::in_code(&block.code[block.code_range(at)]) {
-                Some(Marker::Begin) => entries.push(instruction.pc),
-                Some(Marker::End) => exits.push(instruction.pc),
-                None => {}
-            }
+    for (pc, marker) in in_code(trace) {
+        match marker {
+            Marker::Begin => entries.push(pc),
+            Marker::End => exits.push(pc),
+            Marker::IterationBegin | Marker::IterationEnd => {}
         }
     }
     if entries.is_empty() {
@@ -329,7 +363,7 @@ fn tasks_of_pool(trace: &Trace, threads: &[ThreadSurvey], routines: &[Routine]) 
     let mut all = shares(trace, threads, &others, Some(greatest.object));
     all.extend(tasks.iter().map(|task| share(KINDS[2], task, trace, Some(greatest.object))));
     let left_out = other_routines(trace, threads, &others, None);
-    Some(Choice { rule, words, others: left_out, shares: in_order(all) })
+    Some(Choice { rule, words, others: left_out, shares: in_order(all), ..Choice::default() })
 }
 
 /// The functions of tasks, with all that threads ran of each.
@@ -420,7 +454,7 @@ fn start_routine(main: Routine, trace: &Trace, threads: &[ThreadSurvey], routine
     }
     let others = other_routines(trace, threads, routines, Some(main.object));
     let shares = shares(trace, threads, routines, Some(main.object));
-    Choice { rule, words, others, shares }
+    Choice { rule, words, others, shares, ..Choice::default() }
 }
 
 fn parallel_bodies(trace: &Trace, threads: &[ThreadSurvey], routines: &[Routine]) -> Choice {
@@ -434,7 +468,7 @@ fn parallel_bodies(trace: &Trace, threads: &[ThreadSurvey], routines: &[Routine]
         forks => format!("OpenMP parallel regions ({forks} forks)"),
     };
     let others = other_routines(trace, threads, routines, None);
-    Choice { rule, words, others, shares: shares(trace, threads, routines, None) }
+    Choice { rule, words, others, shares: shares(trace, threads, routines, None), ..Choice::default() }
 }
 
 /// What threads were started for and the bodies of parallel regions, with what each holds, the greatest first. Taken is

@@ -53,6 +53,7 @@ impl Segments {
     pub fn cut(self, trace: &Trace, threads: &[ThreadSurvey], choice: &Choice) -> Segments {
         let mut cuts: FxHashSet<Pc> =
             choice.rule.entries.iter().chain(choice.rule.exits.iter().flatten()).copied().collect();
+        cuts.extend(choice.marks.keys());
         cuts.extend(threads.iter().flat_map(|t| &t.cuts));
         let mut cuts: Vec<Pc> = cuts.into_iter().collect();
         cuts.sort_unstable();

@@ -4,12 +4,13 @@
 use heuristics::SegmentId;
 use trace_format::{Chunk, Event, SyncFunction};
 
+use super::super::first_look::leagues::InLeague;
 use super::super::first_look::survey::{is_barrier, is_part_of_waiting};
 use super::super::locks::{self, Action, HeldLock};
 use super::extents::{Belongs, Extent, Marked};
 use super::openmp::OpenMp;
 use super::{Expected, Pending, ThreadState, push_control};
-use crate::{Batch, Control, Entry};
+use crate::{Batch, Control, Entry, EpisodeId};
 
 impl ThreadState<'_> {
     /// The next extent is about to begin: the lane's first, or the first that is not the lane's, cuts the stream.
@@ -173,6 +174,10 @@ impl ThreadState<'_> {
             // A team's share of a loop is dealt to its threads once more.
             let iterations = chunk.iterations().filter(|_| !self.plan.distributes.contains(&chunk.site));
             push_piece(batch, iterations, Control::Chunk { first: chunk.first(), stride });
+            if stride != 0 && !self.plan.choice.marks.is_empty() {
+                let turns = chunk.upper.abs_diff(chunk.lower) / chunk.step.unsigned_abs().max(1);
+                push_control(batch, Control::Turns(turns));
+            }
         }
     }
 
@@ -185,13 +190,14 @@ impl ThreadState<'_> {
     fn enter(&mut self, function: SyncFunction, object: u64, argument: u64, batch: &mut Batch) {
         let is_outermost = !self.stack.is_in(function);
         let entered = self.stack.enter(function, object, argument);
+        self.linkage.reach_runtime();
         if !entered.counts {
             return;
         }
-        let launch = if function == SyncFunction::ParallelBody && is_outermost {
-            self.launches.next().copied().flatten()
-        } else {
-            None
+        let launch = match function {
+            SyncFunction::ParallelBody if is_outermost => self.launches.next().copied().flatten(),
+            SyncFunction::ParallelBody => self.inner_launches.next().copied().flatten(),
+            _ => None,
         };
         let team = match function {
             SyncFunction::TeamsBody | SyncFunction::TargetBody => self.teams.next().copied(),
@@ -201,7 +207,9 @@ impl ThreadState<'_> {
             self.task_body = Some(object);
         }
         let task = if function == SyncFunction::TaskBody { self.tasks.next().copied() } else { None };
-        if !self.extents.is_open() && self.plan.choice.rule.begins_with(function, object) {
+        if self.extents.is_open() {
+            self.tell_part(function, (object, launch, team), batch);
+        } else if self.plan.choice.rule.begins_with(function, object) {
             (self.team, self.task, self.piece) = (team, task, None);
             self.count_extent(batch);
             // The lanes of a launch start together, and only then take the locks that they came with.
@@ -220,8 +228,27 @@ impl ThreadState<'_> {
         }
     }
 
+    /// Where a thread's whole run is the region, and its teams are told apart: it begins its part of a team's work.
+    fn tell_part(
+        &mut self,
+        function: SyncFunction,
+        (object, launch, team): (u64, Option<EpisodeId>, Option<InLeague>),
+        batch: &mut Batch,
+    ) {
+        let rule = &self.plan.choice.rule;
+        if rule.is_whole() && rule.begins_with(function, object) {
+            self.parts.push(self.stack.height());
+            self.team = team;
+            push_control(batch, Control::Part(launch));
+            self.tell_team(batch);
+        }
+    }
+
     fn leave(&mut self, function: SyncFunction, result: u64, batch: &mut Batch) {
         let Some(left) = self.stack.leave(function) else { return };
+        while self.parts.pop_if(|height| self.stack.height() < *height).is_some() {
+            push_control(batch, Control::PartEnd);
+        }
         if left.counts {
             let taken = match locks::action(function) {
                 Some(Action::Take { may_fail: true, .. }) if !locks::has_taken(result) => None,

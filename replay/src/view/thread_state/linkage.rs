@@ -74,6 +74,12 @@ impl Linkage {
         frame
     }
 
+    /// A function of a thread runtime begins: if the loader bound a stub to it, it is done. The function may call back
+    /// what is kept.
+    pub fn reach_runtime(&mut self) {
+        self.binding = None;
+    }
+
     /// What comes now is kept: the frame that it opens where it is the function that the loader has bound a stub to.
     #[inline]
     pub fn come_from_loader(&mut self, sp: u64) -> Option<u64> {
@@ -126,6 +132,12 @@ mod tests {
         linkage.send(80);
         linkage.leave(true);
         assert_eq!(linkage.come_from_loader(88), None);
+        // What a runtime's function calls back runs below it.
+        linkage.send(80);
+        linkage.run_stub(true, false);
+        linkage.leave(true);
+        linkage.reach_runtime();
+        assert!(!linkage.binds_above(72));
         assert!(!linkage.binds_above(0));
     }
 }

@@ -61,12 +61,15 @@ enum Pending {
 pub(super) struct ThreadState<'a> {
     plan: &'a Plan,
     launches: std::slice::Iter<'a, Option<EpisodeId>>,
+    inner_launches: std::slice::Iter<'a, Option<EpisodeId>>,
     waits: std::slice::Iter<'a, EpisodeId>,
     teams: std::slice::Iter<'a, InLeague>,
     tasks: std::slice::Iter<'a, Seq>,
     taskloops: std::slice::Iter<'a, u32>,
     /// The team of a construct that the extent is of, until the stream says so.
     team: Option<InLeague>,
+    /// How many functions are open where the thread began its parts of teams' work, if it is told where.
+    parts: Vec<usize>,
     /// The number of the task that the extent is.
     task: Option<Seq>,
     /// The body of a task that has just begun.
@@ -123,11 +126,13 @@ impl<'a> ThreadState<'a> {
         ThreadState {
             plan,
             launches: plan.episodes.launches[thread].iter(),
+            inner_launches: plan.episodes.inner[thread].iter(),
             waits: plan.episodes.waits[thread].iter(),
             teams: plan.episodes.leagues.starts[thread].iter(),
             tasks: plan.tasks.numbers.get(thread).map_or(&[][..], |numbers| numbers).iter(),
             taskloops: plan.tasks.taskloops.get(thread).map_or(&[][..], |numbers| numbers).iter(),
             team: None,
+            parts: Vec::new(),
             task: None,
             task_body: None,
             piece: None,

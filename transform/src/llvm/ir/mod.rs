@@ -7,6 +7,7 @@ pub(super) mod comparison;
 pub(super) mod debug;
 pub(super) mod function;
 pub(super) mod instruction;
+pub(super) mod marker;
 pub(super) mod memory;
 pub(super) mod module;
 pub(super) mod value;
