@@ -292,13 +292,6 @@ impl ModuleMap {
         self.code[..after].last().filter(|r| r.contains(pc))
     }
 
-    /// Whether the code at these addresses is of one file.
-    #[must_use]
-    pub fn are_of_one_file(&self, one: u64, other: u64) -> bool {
-        let file = |pc| self.code_at(pc).map(|region| &region.file);
-        file(one).is_some_and(|own| file(other) == Some(own))
-    }
-
     /// Whether a part of this memory is executable.
     #[must_use]
     pub fn has_code_in(&self, start: u64, length: u64) -> bool {

@@ -12,8 +12,8 @@ use trace_format::SyncFunction;
 enum Frame {
     /// A function that was entered.
     Call { function: SyncFunction, sp: u64 },
-    /// A parallel region that the thread runs by itself, from one call to another: its fork, or its body. None where the
-    /// runtime runs it, whose own functions tell of it.
+    /// A parallel region that the thread runs by itself, from one call to another: its fork, or its body. None where
+    /// the runtime runs it, whose own functions tell of it.
     Alone(Option<SyncFunction>),
     /// A signal handler: what lies below goes on after it.
     Signal { interrupted: Interrupted, alternate: Option<Range<u64>> },

@@ -6,6 +6,7 @@
 mod program;
 
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 
@@ -159,9 +160,10 @@ fn lanes_of_many_drawn_programs() {
             (row[0], row[of]) = (row[0] + 1, row[of] + 1);
         }
     }
-    println!("build\tprograms\tright\tnot_sure\twrong");
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "build\tprograms\tright\tnot_sure\twrong").unwrap();
     for (build, [programs, right, not_sure, wrong]) in &rows {
-        println!("{build}\t{programs}\t{right}\t{not_sure}\t{wrong}");
+        writeln!(out, "{build}\t{programs}\t{right}\t{not_sure}\t{wrong}").unwrap();
     }
     let others: Vec<&str> = all.iter().filter(|(of, _)| *of != Found::Right).map(|(_, said)| &said[..]).collect();
     let wrong = all.iter().filter(|(of, _)| matches!(of, Found::Wrong(_))).count();

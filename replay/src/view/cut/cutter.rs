@@ -1,13 +1,13 @@
 //! Cuts the stream of a thread into lanes: where one begins, its stack pointer counts as 0 and its call level as 1, as
 //! those of a thread do.
 
+use super::chunks::{At, Chunks};
 use super::counts::{Counts, Told};
-use super::loops::LoopPlan;
+use super::iterations::loops::LoopPlan;
 use super::marks::MarkPlan;
+use super::pieces::{Access, Begun, Launch, Pieces};
 use super::rows::{AllRows, Part, Splitter, Total};
-use super::store::Store;
 use super::track::{Track, after};
-use heuristics::SegmentId;
 use trace_format::Seq;
 
 use crate::lanes::brief::Brief;
@@ -25,60 +25,6 @@ pub(super) enum Rule<'a> {
     Marks(&'a MarkPlan),
 }
 
-/// Which lanes were launched together: they share warps with each other only. Lanes of smaller ones run first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub(super) struct Launch {
-    /// That of the threads.
-    pub generation: u32,
-    /// The team's; none where threads were not started as one.
-    pub team: Option<EpisodeId>,
-    /// Where it is no team's: the thread, and which of its parts that no other has a part in.
-    pub alone: Option<(u32, u32)>,
-    /// The barrier that its threads had reached last.
-    pub behind: Option<EpisodeId>,
-    /// The execution of a taskloop; then nothing above is told, since any thread runs its pieces.
-    pub taskloop: Option<u32>,
-    /// How often each of them had reached the loop since then.
-    pub time: u32,
-    pub of_loop: u32,
-}
-
-/// What a thread was cut into.
-pub(super) struct Pieces {
-    pub store: Store,
-    /// By lane.
-    pub lanes: Vec<Begun>,
-    /// Those that lanes name, each once behind another.
-    pub launches: Vec<Launch>,
-    /// Addresses that turns accessed, the first few of each.
-    pub accesses: Vec<Access>,
-    pub counts: Counts,
-}
-
-/// How a lane began.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Begun {
-    /// With which others it was launched, by number in [`Pieces::launches`].
-    pub launch: u32,
-    /// What orders its part among those of all teams of a construct.
-    pub team: u32,
-    /// In which chunk its thread ran it.
-    pub chunk: u32,
-    /// What orders that chunk where the trace says which iterations it has; of calls, the thread's last event before
-    /// the lane; of a task, its number.
-    pub first: Option<i64>,
-}
-
-/// An access of a lane in its loop's own frame.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Access {
-    /// The number of the thread's lane.
-    pub lane: u32,
-    /// Which access of which segment.
-    pub by: (SegmentId, u32),
-    pub address: u64,
-}
-
 /// The lane that is being written.
 struct Open {
     held: Vec<LockId>,
@@ -94,17 +40,6 @@ struct Piece {
     first: i64,
     /// The level of its body's first segment, once that has come.
     level: Option<u32>,
-}
-
-/// The chunk that a thread runs, where the trace says how many iterations it has.
-#[derive(Clone, Copy)]
-struct RunsTold {
-    of_loop: u32,
-    iterations: u64,
-    /// How many lanes there were before it.
-    before: usize,
-    /// Whether the loop may end before the chunk does.
-    may_end_before: bool,
 }
 
 /// The loop that the thread is in.
@@ -138,17 +73,8 @@ pub(super) struct Cutter<'a, 'k> {
     times: Vec<u32>,
     /// The loop whose chunks the thread is handed, and the level there.
     dispatch: Option<(u32, u32)>,
-    /// How many chunks it ran before this one.
-    chunk: u32,
-    /// The iterations that it was given last, if it has not reached them: see [`Control::Chunk`].
-    given: Option<(i64, u32)>,
-    /// How many those are, where the trace says it: of the chunk that it was given last, and of the one that it runs,
-    /// with what is held against it.
-    next_told: Option<u64>,
-    told: Option<u64>,
-    runs_told: Option<RunsTold>,
-    /// The same of the chunk that it runs; of calls, the thread's last event before this one.
-    runs: Option<(i64, u32)>,
+    /// What it was given of a loop, and what it runs of that; of calls, the thread's last event before this one.
+    chunks: Chunks,
     /// The piece of a taskloop that it runs.
     piece: Option<Piece>,
     /// What orders its part among those of all teams of a construct.
@@ -179,12 +105,7 @@ impl<'a, 'k> Cutter<'a, 'k> {
             launch: Launch { generation, ..Launch::default() },
             times: vec![0; loops],
             dispatch: None,
-            chunk: 0,
-            given: None,
-            next_told: None,
-            told: None,
-            runs_told: None,
-            runs: None,
+            chunks: Chunks::default(),
             piece: None,
             order: 0,
             open: None,
@@ -222,27 +143,23 @@ impl<'a, 'k> Cutter<'a, 'k> {
             Control::Sp(_) | Control::Level(_) | Control::Stack { .. } => self.track.stand(control),
             Control::Begin { after } => self.extent(after)?,
             Control::Chunk { first, stride } => {
-                if self.turning.is_none() {
-                    self.compare();
-                }
-                self.given = Some((first, stride));
-                self.told = self.next_told.take();
+                self.compare();
+                self.chunks.give(first, stride);
             }
-            Control::Iterations(number) => self.next_told = Some(number),
+            Control::Iterations(number) => self.chunks.tell(number),
             Control::Turns(_) | Control::Part(_) | Control::PartEnd => {}
             Control::Piece { first, taskloop } => {
-                if self.turning.is_none() {
-                    self.compare();
-                }
+                self.compare();
                 self.piece = Some(Piece { taskloop, first, level: None });
-                self.told = self.next_told.take();
+                self.chunks.give_piece();
             }
             Control::Team { league, order } => {
                 self.leave_loop();
                 self.compare();
                 (self.launch.team, self.launch.behind) = (Some(league), None);
                 self.times.fill(0);
-                (self.dispatch, self.given, self.runs) = (None, None, None);
+                self.dispatch = None;
+                self.chunks.forget(None);
                 self.order = order;
             }
             Control::Meet(episode) => {
@@ -280,9 +197,10 @@ impl<'a, 'k> Cutter<'a, 'k> {
         (self.launch.team, self.launch.behind) = (self.met.take(), None);
         self.times.fill(0);
         self.dispatch = None;
-        (self.given, self.runs, self.piece, self.order) = (None, None, None, 0);
+        self.chunks.forget(None);
+        (self.piece, self.order) = (None, 0);
         if matches!(self.rule, Rule::Extents) {
-            self.runs = Some((after.0 as i64, 0));
+            self.chunks.forget(Some((after.0 as i64, 0)));
             self.begin_lane(Launch { generation: self.launch.generation, ..Launch::default() })?;
         }
         Ok(())
@@ -441,7 +359,7 @@ impl<'a, 'k> Cutter<'a, 'k> {
                 turning.is_more_than_test = plan.loops[turning.of_loop as usize];
                 let turning = *turning;
                 if plan.turns_are_chunks[turning.of_loop as usize] {
-                    self.next_chunk(turning.of_loop);
+                    self.take_chunk(plan, turning.of_loop, false);
                 }
                 let launch = self.launch_of(turning);
                 self.end_lane();
@@ -453,17 +371,15 @@ impl<'a, 'k> Cutter<'a, 'k> {
                 let piece = self.piece.filter(|p| p.level == Some(level) && plan.outermost[of_loop as usize]);
                 if let Some(piece) = piece {
                     self.counts.entries += 1;
-                    self.chunk = 0;
-                    self.take_given(of_loop);
-                    self.runs = Some((piece.first, 0));
+                    self.take_chunk(plan, of_loop, true);
+                    self.chunks.forget(Some((piece.first, 0)));
                 } else if self.dispatch != Some((of_loop, level)) {
                     self.times[of_loop as usize] += 1;
                     self.counts.entries += 1;
-                    self.chunk = 0;
                     self.dispatch = place.in_dispatch.contains(&of_loop).then_some((of_loop, level));
-                    self.take_given(of_loop);
+                    self.take_chunk(plan, of_loop, true);
                 } else {
-                    self.next_chunk(of_loop);
+                    self.take_chunk(plan, of_loop, false);
                 }
                 let is_more_than_test = plan.loops[of_loop as usize];
                 let taskloop = piece.map(|piece| piece.taskloop);
@@ -475,45 +391,19 @@ impl<'a, 'k> Cutter<'a, 'k> {
         Ok(())
     }
 
-    /// The thread begins another chunk.
-    fn next_chunk(&mut self, of_loop: u32) {
-        self.chunk += 1;
-        let next = self.runs.filter(|(_, stride)| *stride != 0);
-        let next = next.map(|(first, stride)| (first.wrapping_add(stride.into()), stride));
-        if let (Some(told), None, Some(_)) = (self.runs_told, self.given, next) {
-            self.counts.told[of_loop as usize].chunk(told.iterations, (self.lanes.len() - told.before) as u64);
-            self.runs_told = Some(RunsTold { before: self.lanes.len(), ..told });
-            self.runs = next;
-            return;
+    /// The thread begins another chunk, or the first one, of this loop.
+    fn take_chunk(&mut self, plan: &LoopPlan, of_loop: u32, is_first: bool) {
+        let at = At { of_loop, lanes: self.lanes.len(), in_chunks: plan.in_chunks[of_loop as usize] };
+        match is_first {
+            true => self.chunks.begin(at, &mut self.counts),
+            false => self.chunks.next(at, &mut self.counts),
         }
-        self.take_given(of_loop);
-        self.runs = self.runs.or(next);
     }
 
-    /// The thread reaches what it was given.
-    fn take_given(&mut self, of_loop: u32) {
-        let told = self.told.take();
-        self.compare();
-        self.runs = self.given.take();
-        let may_end_before = match &self.rule {
-            Rule::Turns(plan) => self.runs.is_some_and(|(_, stride)| stride != 0) && plan.in_chunks[of_loop as usize],
-            Rule::Extents | Rule::Marks(_) => false,
-        };
-        let before = self.lanes.len();
-        self.runs_told = told.map(|iterations| RunsTold { of_loop, iterations, before, may_end_before });
-    }
-
-    /// The chunk that the thread ran has ended: as many lanes as iterations? So has one that it never reached.
+    /// The chunk that the thread ran has ended, unless it is still in the loop.
     fn compare(&mut self) {
-        if let Some(told) = self.runs_told.take() {
-            let lanes = (self.lanes.len() - told.before) as u64;
-            let iterations = if told.may_end_before { told.iterations.min(lanes) } else { told.iterations };
-            self.counts.told[told.of_loop as usize].chunk(iterations, lanes);
-        }
-        // A thread that goes on by itself may begin behind the loop's end.
-        let is_sure = self.given.is_none_or(|(_, stride)| stride == 0);
-        if let Some(iterations) = self.told.take().filter(|_| is_sure) {
-            self.counts.missed += iterations;
+        if self.turning.is_none() {
+            self.chunks.end(self.lanes.len(), &mut self.counts);
         }
     }
 
@@ -532,7 +422,7 @@ impl<'a, 'k> Cutter<'a, 'k> {
         if turning.is_more_than_test {
             self.end_lane();
         } else if let Some(open) = self.open.take() {
-            if self.runs_told.is_none() {
+            if self.chunks.are_untold() {
                 self.counts.told[turning.of_loop as usize].untold -= 1;
             }
             self.track.take_back();
@@ -544,15 +434,15 @@ impl<'a, 'k> Cutter<'a, 'k> {
 
     fn begin_lane(&mut self, launch: Launch) -> Result<()> {
         self.track.begin(None)?;
-        let first = self.runs.map(|(first, _)| first);
-        if let Some(turning) = self.turning.filter(|_| self.runs_told.is_none()) {
+        let first = self.chunks.runs.map(|(first, _)| first);
+        if let Some(turning) = self.turning.filter(|_| self.chunks.are_untold()) {
             self.counts.told[turning.of_loop as usize].untold += 1;
         }
         if self.launches.last() != Some(&launch) {
             self.launches.push(launch);
         }
         let launch = self.launches.len() as u32 - 1;
-        self.lanes.push(Begun { launch, team: self.order, chunk: self.chunk, first });
+        self.lanes.push(Begun { launch, team: self.order, chunk: self.chunks.number, first });
         self.open = Some(Open { held: Vec::new(), kept: 0, accesses: 0 });
         Ok(())
     }

@@ -17,7 +17,7 @@ use rustc_hash::FxHashMap;
 use trace_format::{Marker, Pc};
 
 use super::counts::Counts;
-use super::cutter::{Begun, Launch, Pieces};
+use super::pieces::{Begun, Launch, Pieces};
 use super::rows::{AllRows, Part, Splitter, Total};
 use super::store::Store;
 use super::track::Track;

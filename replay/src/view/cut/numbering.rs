@@ -5,7 +5,7 @@ use heuristics::SegmentId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Numbered;
-use super::cutter::Access;
+use super::pieces::Access;
 
 /// Puts the lanes of each launch, sorted by launch, thread and number, into the order of the addresses that one of
 /// their instructions accessed. It is one that all of them ran, at an address of its own each, and that moves one way

@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use heuristics::SegmentId;
 use rustc_hash::FxHashMap;
 
-use super::loops::LoopPlan;
+use super::iterations::loops::LoopPlan;
 use crate::lanes::brief::Brief;
 use crate::lanes::stream::RowId;
 use crate::{Code, Rows};
@@ -250,8 +250,9 @@ mod tests {
     use proptest::prelude::*;
     use trace_format::{Pc, Seq};
 
-    use super::super::cutter::{Cutter, Pieces, Rule};
-    use super::super::loops::Membership;
+    use super::super::cutter::{Cutter, Rule};
+    use super::super::iterations::loops::Membership;
+    use super::super::pieces::Pieces;
     use super::*;
     use crate::lanes::kept::Keeper;
     use crate::{Batch, Control, Entry, EpisodeId, LaneStream, LockId};
@@ -279,8 +280,8 @@ mod tests {
         (0..).zip(of).map(brief).collect()
     }
 
-    /// What a place is to two loops: the one that holds it, whether it is in its test, whether the first loop's chunks are
-    /// handed out around it, and whether it is of no turn.
+    /// What a place is to two loops: the one that holds it, whether it is in its test, whether the first loop's chunks
+    /// are handed out around it, and whether it is of no turn.
     type OfPlace = (Option<u32>, bool, bool, bool);
 
     fn plan(of: &[OfPlace], works: [bool; 2], dealt: bool) -> LoopPlan {

@@ -4,6 +4,7 @@ pub(super) mod callable;
 pub(super) mod episodes;
 pub(super) mod generations;
 pub(super) mod leagues;
+pub(super) mod markers;
 mod part_names;
 pub(super) mod region;
 pub(super) mod seats;

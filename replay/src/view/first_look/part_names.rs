@@ -36,6 +36,14 @@ pub(super) fn nameless(name: &str, trace: &Trace) -> Option<Pc> {
     blocks.any(|(_, block)| block.instructions.iter().any(|instruction| instruction.pc == pc)).then_some(pc)
 }
 
+/// What tasks of so many functions are called.
+pub(super) fn words_of_tasks(kinds: usize) -> String {
+    match kinds {
+        1 => "OpenMP tasks of one kind".to_owned(),
+        kinds => format!("OpenMP tasks of {kinds} kinds"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

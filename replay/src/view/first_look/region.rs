@@ -8,7 +8,8 @@ use trace_format::{Marker, Pc, Symbol, SyncFunction, Trace, names};
 use crate::view::code_filter::{Class, Classifier};
 use crate::view::first_look::callable::is_given_work;
 use crate::view::first_look::leagues::is_of_construct;
-use crate::view::first_look::part_names::{KINDS, calling, known_name, name_of, nameless, typed};
+use crate::view::first_look::markers::{ends, marks, recorded_part};
+use crate::view::first_look::part_names::{KINDS, calling, known_name, name_of, nameless, typed, words_of_tasks};
 use crate::view::first_look::survey::{ThreadSurvey, bodies, taskloops};
 use crate::view::summary::Share;
 use crate::view::{Lanes, Region, ViewOptions, WhichLoops};
@@ -149,11 +150,6 @@ fn whole() -> Choice {
     Choice { rule, words: "whole threads".into(), ..Choice::default() }
 }
 
-/// Where iterations are marked.
-pub(in crate::view) fn marks(trace: &Trace) -> FxHashMap<Pc, Marker> {
-    in_code(trace).filter(|(_, marker)| marker.is_of_iteration()).collect()
-}
-
 /// Iterations that are marked: on all threads, unless only a part of their run was asked for. Teams are told apart.
 fn marked(trace: &Trace, threads: &[ThreadSurvey], region: &Region) -> Result<Choice> {
     let marks = marks(trace);
@@ -172,24 +168,9 @@ fn marked(trace: &Trace, threads: &[ThreadSurvey], region: &Region) -> Result<Ch
     Ok(Choice { marks, ..choice })
 }
 
-/// The markers in code that ran.
-fn in_code(trace: &Trace) -> impl Iterator<Item = (Pc, Marker)> {
-    trace.blocks().iter().filter(|(_, block)| !block.code.is_empty()).flat_map(|(_, block)| {
-        let marker = |at: usize| Marker::in_code(&block.code[block.code_range(at)]);
-        block.instructions.iter().enumerate().filter_map(move |(at, one)| Some((one.pc, marker(at)?)))
-    })
-}
-
 /// What lies between the markers of `lockstep.h`.
 fn markers(trace: &Trace) -> Result<Choice> {
-    let (mut entries, mut exits) = (Vec::new(), Vec::new());
-    for (pc, marker) in in_code(trace) {
-        match marker {
-            Marker::Begin => entries.push(pc),
-            Marker::End => exits.push(pc),
-            Marker::IterationBegin | Marker::IterationEnd => {}
-        }
-    }
+    let [entries, exits] = ends(trace);
     if entries.is_empty() {
         return Err(Error::Request(format!(
             "the program reached no LOCKSTEP_BEGIN of lockstep.h, so `--region markers` finds nothing to replay: \
@@ -199,15 +180,6 @@ fn markers(trace: &Trace) -> Result<Choice> {
     }
     let rule = RegionRule { entries, exits: Some(exits), ..RegionRule::default() };
     Ok(Choice { rule, words: "between markers".into(), ..Choice::default() })
-}
-
-/// As the end of a sentence, where not all of the run was to be recorded.
-fn recorded_part(trace: &Trace) -> String {
-    trace
-        .meta()
-        .window
-        .as_ref()
-        .map_or_else(String::new, |window| format!(" (only a part of the run was recorded: {window})"))
 }
 
 /// The function of that name.
@@ -260,13 +232,6 @@ fn tasks_of_openmp(trace: &Trace, threads: &[ThreadSurvey], bodies: &[Pc]) -> Re
     }
     let words = words_of_tasks(entries.len());
     Ok(Choice { rule: RegionRule { entries, ..RegionRule::default() }, words, ..Choice::default() })
-}
-
-fn words_of_tasks(kinds: usize) -> String {
-    match kinds {
-        1 => "OpenMP tasks of one kind".to_owned(),
-        kinds => format!("OpenMP tasks of {kinds} kinds"),
-    }
 }
 
 /// A start routine that threads run.

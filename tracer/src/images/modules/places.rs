@@ -18,6 +18,13 @@ pub struct Home<'a> {
 }
 
 impl ModuleMap {
+    /// Whether the code at these addresses is of one file.
+    #[must_use]
+    pub fn are_of_one_file(&self, one: u64, other: u64) -> bool {
+        let file = |pc| self.code_at(pc).map(|region| &region.file);
+        file(one).is_some_and(|own| file(other) == Some(own))
+    }
+
     /// The piece of code with this address. None where it belongs to no file, or to one without a build id.
     #[must_use]
     pub fn home(&self, pc: u64) -> Option<Home<'_>> {

@@ -49,7 +49,7 @@ pub struct Merging {
 
 /// A lane's trips of an inner loop: by entry into the outer loop, by turn of that.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Trips {
+pub(in crate::view::cut) struct Trips {
     entries: Vec<Vec<u32>>,
     turns: usize,
     /// The outer loop was entered again before it was left, by recursion; or there were too many turns.

@@ -1,41 +1,30 @@
-//! Which loops share out the iterations that a runtime gave their thread: those whose end hangs on what it gave.
-//!
-//! Followed are values that come from the thread's number in its team (`omp_get_thread_num`), from the number of its
-//! threads, and from the bounds that a call of the runtime leaves in the frame (`__kmpc_for_static_init`,
-//! `GOMP_loop_…`, `__kmpc_dispatch_next`), through registers and slots of the stack of one function, over all ways
-//! through it. What is read from other memory is none of them: a row's length, a linked list's next.
-//!
-//! Example: gcc's `schedule(static)` compares `i` with `number * share + share`, which no iteration changes.
+//! Values that a runtime gave a thread, followed through registers and slots of the stack.
 
-use flowgraph::{LoopId, NodeId};
-use heuristics::SegmentTable;
 use machine::{Instruction, Operand, Operation, Operator, Register, Step};
 use rustc_hash::FxHashMap;
-use trace_format::{Kind, Pc, SpEffect};
-
-use super::loops::{LoopsOf, segment_of_place};
+use trace_format::SpEffect;
 
 /// Where a value comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Value {
+pub(super) struct Value {
     /// Bits: see [`NUMBER`], [`COUNT`] and [`SHARE`].
-    from: u8,
+    pub from: u8,
     /// How often the thread's number is in it, where it is a sum: as long as that is known.
-    times: Option<i64>,
+    pub times: Option<i64>,
     /// It is the address of a slot: in which frame (a new one begins where the stack is aligned), and where there.
-    slot: Option<(u32, i64)>,
+    pub slot: Option<(u32, i64)>,
 }
 
 /// The number of the thread, or a bound that it was given.
-const NUMBER: u8 = 1;
+pub(super) const NUMBER: u8 = 1;
 /// How many threads the team has, or what a runtime says of the way from one chunk to the next.
-const COUNT: u8 = 2;
+pub(super) const COUNT: u8 = 2;
 /// A thread's share: what something else than a sum or a copy made of the number of threads.
-const SHARE: u8 = 4;
+pub(super) const SHARE: u8 = 4;
 /// A constant was added to the number or bound.
-const STEPPED: u8 = 8;
+pub(super) const STEPPED: u8 = 8;
 /// It is some bits of such a value, or mixed with others: no bound, but what an iteration made of its number.
-const MIXED: u8 = 16;
+pub(super) const MIXED: u8 = 16;
 
 impl Value {
     /// How often the thread's number is in it.
@@ -52,11 +41,11 @@ impl Value {
 
 /// What registers and slots hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct State {
-    registers: [Value; 16],
-    slots: FxHashMap<(u32, i64), Value>,
+pub(super) struct State {
+    pub registers: [Value; 16],
+    pub slots: FxHashMap<(u32, i64), Value>,
     /// Where the two values come from that were compared last.
-    compared: [u8; 2],
+    pub compared: [u8; 2],
 }
 
 /// What a call gives a thread.
@@ -96,7 +85,7 @@ const ARGUMENTS: [usize; 6] = [7, 6, 2, 1, 8, 9];
 const FURTHER_ARGUMENTS: i64 = 4;
 
 impl State {
-    fn meet(&mut self, other: &State) -> bool {
+    pub fn meet(&mut self, other: &State) -> bool {
         let before = self.clone();
         for (own, other) in self.registers.iter_mut().zip(&other.registers) {
             own.times = own.times().filter(|times| other.times() == Some(*times));
@@ -124,7 +113,7 @@ impl State {
         Some((frame, at + memory.displacement))
     }
 
-    fn value(&self, operand: Operand, instruction: Instruction) -> Value {
+    pub fn value(&self, operand: Operand, instruction: Instruction) -> Value {
         match operand {
             Operand::Register(part) => self.register(part.register),
             Operand::Memory => {
@@ -151,7 +140,7 @@ impl State {
     }
 
     /// The instruction runs; `called` is the name of the function that it calls.
-    fn run(&mut self, instruction: Instruction, called: Option<&str>) {
+    pub fn run(&mut self, instruction: Instruction, called: Option<&str>) {
         if instruction.flags_written() != 0 {
             let operands = [0, 1].map(|index| self.value(instruction.operand(index), instruction).from);
             let is_one = instruction.operand(0) == instruction.operand(1);
@@ -276,9 +265,9 @@ impl State {
         }
     }
 
-    /// The function's arguments give it a part of a taskloop: gcc's data begin with its bounds, and in clang's task they
-    /// stand behind what all tasks have.
-    fn take_piece(&mut self) {
+    /// The function's arguments give it a part of a taskloop: gcc's data begin with its bounds, and in clang's task
+    /// they stand behind what all tasks have.
+    pub fn take_piece(&mut self) {
         // As of frames that none is.
         let bounds = [(u32::MAX, 7, [0, 8]), (u32::MAX - 1, 6, [0x28, 0x30])];
         for (frame, register, places) in bounds {
@@ -308,225 +297,5 @@ impl State {
             _ => 0,
         };
         self.registers[Register::AX.index()] = Value { from, times: Some(1), slot: None };
-    }
-}
-
-/// Loops whose end hangs on what a runtime gave.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Given {
-    /// Their turns are iterations.
-    pub loops: Vec<LoopId>,
-    /// Their turns are chunks of iterations: `schedule(static, n)`.
-    pub of_chunks: Vec<LoopId>,
-    /// Those of `loops` whose turns are dealt to threads one by one: `schedule(static, 1)`.
-    pub cyclic: Vec<LoopId>,
-    /// Those of `loops` whose end is only a part of what a thread was given, as where a compiler vectorises or unrolls: a
-    /// turn may be several iterations.
-    pub in_parts: Vec<LoopId>,
-    /// Functions that ask whether their thread has any iteration, and have no such loop.
-    pub lost: Vec<Pc>,
-    /// The branches that compare what a runtime gave.
-    pub tests: Tests,
-}
-
-/// Branches that compare what a runtime gave.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Tests(FxHashMap<NodeId, Test>);
-
-/// One of them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Test {
-    /// Whether a constant was added to what it compares: an iteration came before it, or it looks further ahead.
-    pub is_stepped: bool,
-    /// Whether it compares two values that hang on the thread's number, and both as they are.
-    pub is_of_bounds: bool,
-    /// Whether no lane took its other side.
-    is_one_way: bool,
-}
-
-impl Tests {
-    /// The branch at the end of this node, if it is one.
-    pub(super) fn of(&self, node: NodeId) -> Option<Test> {
-        self.0.get(&node).copied()
-    }
-}
-
-/// What is known of a loop's test and its turns.
-#[derive(Clone, Copy, Debug, Default)]
-struct Facts {
-    /// Its end hangs on the thread's number, or on its share.
-    ends_by_number: bool,
-    /// So do both values that its test compares.
-    by_both: bool,
-    /// A test of it compares no value that is a part of another.
-    by_whole: bool,
-    /// A turn starts threads: it is a team's share.
-    forks: bool,
-    /// A turn adds what hangs on the number of threads.
-    steps_by_count: bool,
-}
-
-impl Given {
-    /// The outermost such loops of the functions that begin at these addresses, and of `pieces`, which are given a part
-    /// of a taskloop.
-    /// `called` gives the name of the function that a call's target is, `function_of` the one that holds an address.
-    pub fn of(
-        loops: &LoopsOf,
-        (functions, pieces): (&[Pc], &[Pc]),
-        segments: &SegmentTable,
-        called: &dyn Fn(Pc) -> Option<String>,
-        function_of: &dyn Fn(Pc) -> Option<Pc>,
-    ) -> Given {
-        let graph = loops.graph();
-        let of_place = segment_of_place(segments);
-        let mut facts: FxHashMap<LoopId, Facts> = FxHashMap::default();
-        let mut tests: FxHashMap<NodeId, Test> = FxHashMap::default();
-        let mut forking = Vec::new();
-        let mut states: Vec<Option<State>> = vec![None; graph.node_count()];
-        let mut left = Vec::new();
-        for function in functions.iter().chain(pieces) {
-            let Some(node) = loops.node_at(*function) else { continue };
-            let mut state = State::default();
-            state.registers[Register::SP.index()].slot = Some((0, 0));
-            if pieces.contains(function) {
-                state.take_piece();
-            }
-            states[node.index()] = Some(state);
-            left.push(node);
-        }
-        while let Some(node) = left.pop() {
-            let Some(mut state) = states[node.index()].clone() else { continue };
-            // A node that is no place has no code.
-            let Some(segment) = of_place.get(node.index()) else { continue };
-            let code = segments.listing(*segment);
-            for instruction in code.iter().flatten() {
-                if steps_by_count(&state, instruction) {
-                    for id in loops.around(node).take(1) {
-                        facts.entry(id).or_default().steps_by_count = true;
-                    }
-                }
-                let name = instruction.kind().is_call().then(|| called(instruction.target()?)).flatten();
-                if name.as_deref().is_some_and(|name| name.starts_with("__kmpc_fork_call")) {
-                    forking.push(function_of(instruction.pc()));
-                    loops.around(node).for_each(|id| facts.entry(id).or_default().forks = true);
-                }
-                state.run(instruction, name.as_deref());
-            }
-            for next in graph.successors(node) {
-                let known = &mut states[next.index()];
-                let changed = match known {
-                    Some(known) => known.meet(&state),
-                    None => {
-                        *known = Some(state.clone());
-                        true
-                    }
-                };
-                if changed {
-                    left.push(*next);
-                }
-            }
-            let is_branch = code.last().is_some_and(|last| last.kind() == Kind::Branch);
-            let compared = state.compared[0] | state.compared[1];
-            if is_branch && compared & (NUMBER | SHARE) != 0 {
-                let test = tests.entry(node).or_default();
-                test.is_stepped |= compared & STEPPED != 0;
-                test.is_of_bounds |= state.compared.iter().all(|from| from & (NUMBER | MIXED) == NUMBER);
-                test.is_one_way = graph.successors(node).len() < 2;
-            }
-            for id in loops.around(node).filter(|_| is_branch) {
-                if graph.successors(node).iter().any(|next| !loops.contains(id, *next)) {
-                    let facts = facts.entry(id).or_default();
-                    facts.ends_by_number |= compared & (NUMBER | SHARE) != 0;
-                    facts.by_whole |= compared & (NUMBER | SHARE) != 0 && compared & MIXED == 0;
-                    facts.by_both |= state.compared.iter().all(|from| from & (NUMBER | MIXED) == NUMBER);
-                }
-            }
-        }
-        let of = |id: LoopId| facts.get(&id).copied().unwrap_or_default();
-        let mut given = Given { tests: Tests(tests), ..Given::default() };
-        for id in loops.ids().filter(|id| of(*id).ends_by_number && !of(*id).forks) {
-            let around: Vec<LoopId> = std::iter::successors(loops.parent(id), |outer| loops.parent(*outer)).collect();
-            let outer: Vec<LoopId> =
-                around.into_iter().filter(|outer| of(*outer).ends_by_number && !of(*outer).forks).collect();
-            let deals = |outer: LoopId, inner: LoopId| of(outer).steps_by_count && of(inner).by_both;
-            match outer[..] {
-                [] => given.loops.push(id),
-                [outer] if deals(outer, id) => {
-                    given.of_chunks.push(outer);
-                    given.loops.push(id);
-                }
-                _ => {}
-            }
-        }
-        given.in_parts = given.loops.iter().copied().filter(|id| !of(*id).by_whole).collect();
-        let places = loops;
-        let Given { loops, of_chunks, cyclic, .. } = &mut given;
-        loops.retain(|id| !of_chunks.contains(id));
-        cyclic.extend(loops.iter().filter(|id| of(**id).steps_by_count));
-        let function = |node: NodeId| function_of(segments[of_place[node.index()]].start());
-        // A team's share of a loop is dealt to its threads in another function.
-        let own = given.loops.iter().map(|id| function(places.header(*id)));
-        let with_loops: Vec<Option<Pc>> = own.chain(forking).collect();
-        let asking = given.tests.0.iter().filter(|(_, test)| test.is_of_bounds).map(|(node, _)| function(*node));
-        let asking = asking.chain(pieces.iter().map(|piece| Some(*piece)));
-        given.lost = asking.filter(|function| !with_loops.contains(function)).flatten().collect();
-        given.lost.sort_unstable();
-        given.lost.dedup();
-        given
-    }
-}
-
-impl Given {
-    /// Ways back that no lane took, in functions that have no loop: from the test behind an iteration, of which only the
-    /// side is known that ends the loop, to where the thread came to that iteration. At most one in each function.
-    pub(super) fn ways_back(&self, loops: &LoopsOf) -> Vec<(NodeId, NodeId)> {
-        let graph = loops.graph();
-        let mut all = Vec::new();
-        for function in &self.lost {
-            let Some(entry) = loops.node_at(*function) else { continue };
-            let (mut own, mut left) = (vec![entry], vec![entry]);
-            while let Some(node) = left.pop() {
-                for next in graph.successors(node) {
-                    if !own.contains(next) {
-                        own.push(*next);
-                        left.push(*next);
-                    }
-                }
-            }
-            let is_behind = |test: &Test| test.is_one_way && test.is_stepped && test.is_of_bounds;
-            let mut tests =
-                own.iter().copied().filter(|node| self.tests.of(*node).is_some_and(|test| is_behind(&test)));
-            let (Some(test), None) = (tests.next(), tests.next()) else { continue };
-            let (mut seen, mut left, mut begins) = (vec![test], vec![test], Vec::new());
-            while let Some(node) = left.pop() {
-                let before = graph.predecessors(node);
-                let asks = |from: &NodeId| self.tests.of(*from).is_some_and(|test| test.is_of_bounds);
-                if node == entry || before.iter().any(asks) {
-                    begins.push(node);
-                    continue;
-                }
-                for from in before {
-                    if !seen.contains(from) {
-                        seen.push(*from);
-                        left.push(*from);
-                    }
-                }
-            }
-            if let [begin] = begins[..] {
-                all.push((test, begin));
-            }
-        }
-        all
-    }
-}
-
-/// Whether an instruction adds what hangs on the number of threads, and not on a thread's own, to a place.
-fn steps_by_count(state: &State, instruction: Instruction) -> bool {
-    match instruction.step() {
-        Step::Update { operator: Operator::Add, acc, by, .. } => {
-            let (acc, by) = (state.value(acc, instruction).from, state.value(by, instruction).from);
-            acc & NUMBER != 0 && by & (NUMBER | COUNT) == COUNT || by & NUMBER != 0 && acc & (NUMBER | COUNT) == COUNT
-        }
-        _ => false,
     }
 }

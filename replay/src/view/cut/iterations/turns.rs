@@ -1,9 +1,9 @@
-//! Where the turns of a loop begin: at its header; or, where iterations that a runtime gave out turn, behind each test
-//! that asks whether there is one more.
+//! Where the turns of a loop begin: at its header; or, where iterations that a runtime gave out turn, behind each
+//! test that asks whether there is one more.
 //!
-//! A compiler may test in the middle of a loop, let the first iteration run in front of it, or jump into it. It may also
-//! step to the next row of a collapsed loop by a branch, where a GPU divides. What stands between a test and the code of
-//! an iteration is the loop's, and no turn's.
+//! A compiler may test in the middle of a loop, let the first iteration run in front of it, or jump into it. It may
+//! also step to the next row of a collapsed loop by a branch, where a GPU divides. What stands between a test and the
+//! code of an iteration is the loop's, and no turn's.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ use super::loops::{LoopsOf, segment_of_place};
 
 /// Where turns of a loop begin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Turns {
+pub(in crate::view::cut) struct Turns {
     /// One begins here, wherever the thread comes from.
     pub begins: BTreeSet<NodeId>,
     /// One begins here if the thread was in none.

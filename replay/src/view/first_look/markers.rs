@@ -1,0 +1,39 @@
+//! Markers in the code of a program: those of `lockstep.h`, and those of iterations.
+
+use rustc_hash::FxHashMap;
+use trace_format::{Marker, Pc, Trace};
+
+/// Where iterations are marked.
+pub(in crate::view) fn marks(trace: &Trace) -> FxHashMap<Pc, Marker> {
+    in_code(trace).filter(|(_, marker)| marker.is_of_iteration()).collect()
+}
+
+/// The markers in code that ran.
+fn in_code(trace: &Trace) -> impl Iterator<Item = (Pc, Marker)> {
+    trace.blocks().iter().filter(|(_, block)| !block.code.is_empty()).flat_map(|(_, block)| {
+        let marker = |at: usize| Marker::in_code(&block.code[block.code_range(at)]);
+        block.instructions.iter().enumerate().filter_map(move |(at, one)| Some((one.pc, marker(at)?)))
+    })
+}
+
+/// Where the markers of `lockstep.h` stand that begin the region, and those that end it.
+pub(super) fn ends(trace: &Trace) -> [Vec<Pc>; 2] {
+    let (mut entries, mut exits) = (Vec::new(), Vec::new());
+    for (pc, marker) in in_code(trace) {
+        match marker {
+            Marker::Begin => entries.push(pc),
+            Marker::End => exits.push(pc),
+            Marker::IterationBegin | Marker::IterationEnd => {}
+        }
+    }
+    [entries, exits]
+}
+
+/// As the end of a sentence, where not all of the run was to be recorded.
+pub(super) fn recorded_part(trace: &Trace) -> String {
+    trace
+        .meta()
+        .window
+        .as_ref()
+        .map_or_else(String::new, |window| format!(" (only a part of the run was recorded: {window})"))
+}
