@@ -6,8 +6,8 @@
 mod program;
 
 use std::collections::BTreeMap;
-use std::io::Write;
-use std::path::Path;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use replay::Batch;
@@ -114,6 +114,13 @@ fn said(number: u64, program: &Program, found: &Found) -> String {
     format!("{number}: {} {} threads {}: {found:?}", program.compiler, program.flags.join(" "), program.threads)
 }
 
+/// Where sources and the table stay.
+fn kept() -> PathBuf {
+    let kept = crate::support::root().join("target/drawn-loops");
+    std::fs::create_dir_all(&kept).unwrap();
+    kept
+}
+
 /// What became of a program with this number. The source of one that is not right stays in target/drawn-loops.
 fn tried(number: u64) -> (Found, String) {
     let folder = tempfile::tempdir().unwrap();
@@ -121,9 +128,7 @@ fn tried(number: u64) -> (Found, String) {
     let found = found(&program, folder.path());
     let said = said(number, &program, &found);
     if found != Found::Right {
-        let kept = crate::support::root().join("target/drawn-loops");
-        std::fs::create_dir_all(&kept).unwrap();
-        std::fs::write(kept.join(format!("{number}.c")), format!("// {said}\n{}", program.source)).unwrap();
+        std::fs::write(kept().join(format!("{number}.c")), format!("// {said}\n{}", program.source)).unwrap();
     }
     (found, said)
 }
@@ -160,11 +165,11 @@ fn lanes_of_many_drawn_programs() {
             (row[0], row[of]) = (row[0] + 1, row[of] + 1);
         }
     }
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "build\tprograms\tright\tnot_sure\twrong").unwrap();
+    let mut table = String::from("build\tprograms\tright\tnot_sure\twrong\n");
     for (build, [programs, right, not_sure, wrong]) in &rows {
-        writeln!(out, "{build}\t{programs}\t{right}\t{not_sure}\t{wrong}").unwrap();
+        writeln!(table, "{build}\t{programs}\t{right}\t{not_sure}\t{wrong}").unwrap();
     }
+    std::fs::write(kept().join("table.tsv"), table).unwrap();
     let others: Vec<&str> = all.iter().filter(|(of, _)| *of != Found::Right).map(|(_, said)| &said[..]).collect();
     let wrong = all.iter().filter(|(of, _)| matches!(of, Found::Wrong(_))).count();
     let enough = others.len() as u64 * 100 <= count * 3;
