@@ -13,12 +13,14 @@ pub(crate) enum LaneKind {
     Calls,
     /// Each OpenMP task is a lane
     Tasks,
-    /// Each iteration of the loop at --loop is a lane; without --loop, of the outermost loops of OpenMP parallel
-    /// regions
+    /// Each iteration of the loop at --loop is a lane; without --loop, of the loops that OpenMP shares out
     Iterations,
     /// Each iteration that `lockstep cc --mark-iterations` marked is a lane
     Marks,
 }
+
+/// A `for` or its `#pragma` often has no code of its own: the loop is looked for so many lines further down, too.
+const LINES_BELOW: u32 = 3;
 
 /// The rule of the view that these stand for.
 ///
@@ -32,14 +34,22 @@ pub(crate) fn rule(kind: Option<LaneKind>, at: Option<&Place>, trace: &Trace) ->
         (Some(LaneKind::Marks), None) => Ok(Lanes::Marks),
         (Some(LaneKind::Iterations), None) => Ok(Lanes::Iterations(WhichLoops::Worksharing)),
         (_, Some(place)) => {
-            let at: Vec<Pc> = place.code(trace, &mut Source::new(trace)).into_iter().collect();
-            if at.is_empty() {
+            let mut source = Source::new(trace);
+            let code = |place: &Place, source: &mut Source| place.code(trace, source).into_iter().collect::<Vec<Pc>>();
+            let near: Vec<Vec<Pc>> = match place {
+                Place::Line { file, line } => {
+                    let lines = (*line..=line.saturating_add(LINES_BELOW)).map(|line| (file.clone(), line));
+                    lines.map(|(file, line)| code(&Place::Line { file, line }, &mut source)).collect()
+                }
+                Place::Address(_) => vec![code(place, &mut source)],
+            };
+            if near.iter().all(Vec::is_empty) {
                 let text = format!(
-                    "--loop {place}: the trace has no code at that line; `replay --loops` lists the loops that ran"
+                    "--loop {place}: the trace has no code at that line or right below; `replay --loops` lists the loops that ran"
                 );
                 return Err(replay::Error::Request(text));
             }
-            Ok(Lanes::Iterations(WhichLoops::At(at)))
+            Ok(Lanes::Iterations(WhichLoops::Near(near)))
         }
     }
 }

@@ -31,6 +31,7 @@ mod rayon_items;
 mod recording_costs;
 mod reordering;
 mod results;
+mod shared_out;
 mod speculating;
 mod spinning;
 mod spread;

@@ -42,6 +42,8 @@ pub enum Spin {
     /// Those that wait for sure, and those that run an instruction at one of these addresses and whose turns write no
     /// memory but the thread's stack: whatever they count, and whatever ends them.
     At(Vec<Pc>),
+    /// The same of the first of these that means any.
+    Near(Vec<Vec<Pc>>),
 }
 
 /// What is a lane.

@@ -88,7 +88,7 @@ impl Choice {
             choice.add_tasks(&options.lanes, threads);
         }
         match (&options.lanes, &options.region) {
-            (Lanes::Iterations(WhichLoops::At(_)), Region::Auto) if chosen.is_err() => {
+            (Lanes::Iterations(WhichLoops::At(_) | WhichLoops::Near(_)), Region::Auto) if chosen.is_err() => {
                 choose(&Region::All, trace, threads, is_text)
             }
             _ => chosen,

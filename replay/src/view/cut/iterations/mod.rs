@@ -71,6 +71,10 @@ pub(in crate::view) fn into_turns(view: &View, which: &WhichLoops, bodies: &[Pc]
             all
         }
         WhichLoops::At(places) => loops.at(places, segments),
+        WhichLoops::Near(all) => {
+            let meant = all.iter().map(|places| loops.at(places, segments));
+            meant.into_iter().find(|found| !found.is_empty()).unwrap_or_default()
+        }
     };
     if wanted.is_empty() {
         return Err(no_loop(which));
@@ -214,7 +218,7 @@ fn no_loop(which: &WhichLoops) -> Error {
              lists those that ran)"
                 .to_owned()
         }
-        WhichLoops::At(_) => {
+        WhichLoops::At(_) | WhichLoops::Near(_) => {
             "no loop ran there in the region: `replay --loops` lists the loops that ran; with --region all it also \
                               lists those outside of start routines"
                 .to_owned()

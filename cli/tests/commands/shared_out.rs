@@ -1,0 +1,101 @@
+//! Small programs of which iterations were once not the lanes: that they are, or that it is said that they may not be.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::support::{has_openmp_of_clang, root, succeed};
+
+/// A program, how many iterations its loop has over all of its forks, and the efficiency that they have.
+const PROGRAMS: [(&str, u64, [f64; 2]); 9] = [
+    // A breadth-first search: the inner loop's branch has the outer one's line.
+    ("bfsl", 8192, [0.15, 0.21]),
+    ("row3", 4096, [0.40, 0.44]),
+    ("inner_on_one_line", 2048, [0.99, 1.0]),
+    // Ends with a jump to the runtime.
+    ("red2", 2048, [0.99, 1.0]),
+    // In a target region.
+    ("tg", 4096, [0.3, 0.55]),
+    ("un", 4096, [0.8, 1.0]),
+    ("vectorised", 2048, [0.99, 1.0]),
+    // gcc runs each thread's first iteration in front of the loop.
+    ("col", 4096, [0.95, 1.0]),
+    // clang's reduction tries again until no other thread was there.
+    ("rc", 1024, [0.5, 0.54]),
+];
+
+/// Those that clang unrolls or vectorises at -O2.
+const IN_PARTS: [&str; 3] = ["un", "vectorised", "col"];
+
+fn source(program: &str) -> PathBuf {
+    root().join(format!("cli/tests/lanes/shared_out/{program}.c"))
+}
+
+/// A trace of a program that is built so.
+fn traced(folder: &Path, program: &str, compiler: &[&str]) -> String {
+    let [binary, trace] = ["p", "p.bin"].map(|name| folder.join(name).to_str().unwrap().to_owned());
+    let source = source(program);
+    let mut command = Command::new(compiler[0]);
+    let built = command.args(&compiler[1..]).args(["-g", "-w", "-o", &binary]).arg(source).arg("-lm").output().unwrap();
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    let words = ["OMP_NUM_THREADS=4", "OMP_WAIT_POLICY=passive", env!("CARGO_BIN_EXE_trace"), "-o", &trace, &binary];
+    let traced = Command::new("env").args(words).output().unwrap();
+    assert!(traced.status.success(), "{}", String::from_utf8_lossy(&traced.stderr));
+    trace
+}
+
+/// What `replay` says of these lanes.
+fn replayed(trace: &str, lanes: &[&str]) -> Value {
+    serde_json::from_str(&succeed("replay", &[lanes, &["--json", trace]].concat())).unwrap()
+}
+
+const ITERATIONS: [&str; 2] = ["--lanes", "iterations"];
+
+fn assert_right(said: &Value, (program, lanes, [least, most]): (&str, u64, [f64; 2])) {
+    assert_eq!(said["results"][0]["lanes"].as_u64(), Some(lanes), "{program}");
+    assert_eq!(said["verdict"]["holds"], true, "{program}: {}", said["verdict"]);
+    let efficiency = said["machine"]["efficiency"].as_f64().unwrap();
+    assert!((least..=most).contains(&efficiency), "{program}: {efficiency}");
+}
+
+fn assert_withheld(said: &Value, program: &str) {
+    assert_eq!(said["verdict"]["holds"], false, "{program}");
+    let headline = said["verdict"]["headline"].as_str().unwrap();
+    assert!(headline.starts_with("withheld: ") && headline.contains("--mark-iterations"), "{program}: {headline}");
+}
+
+#[test]
+fn each_iteration_by_gcc_is_a_lane() {
+    let folder = tempfile::tempdir().unwrap();
+    for of in PROGRAMS {
+        assert_right(&replayed(&traced(folder.path(), of.0, &["gcc", "-fopenmp", "-O2"]), &ITERATIONS), of);
+    }
+    let vectorised = traced(folder.path(), "vectorised", &["gcc", "-fopenmp", "-O3"]);
+    assert_withheld(&replayed(&vectorised, &ITERATIONS), "vectorised");
+}
+
+#[test]
+fn each_iteration_by_clang_is_a_lane_or_it_is_said_that_it_may_be_none() {
+    if !has_openmp_of_clang() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for of in PROGRAMS {
+        let trace = traced(folder.path(), of.0, &["clang-19", "-fopenmp=libomp", "-O2"]);
+        let said = replayed(&trace, &ITERATIONS);
+        if IN_PARTS.contains(&of.0) { assert_withheld(&said, of.0) } else { assert_right(&said, of) }
+    }
+}
+
+#[test]
+fn the_line_of_the_pragma_names_its_loop() {
+    let folder = tempfile::tempdir().unwrap();
+    for (program, lanes, _) in PROGRAMS {
+        let trace = traced(folder.path(), program, &["gcc", "-fopenmp", "-O2"]);
+        let text = std::fs::read_to_string(source(program)).unwrap();
+        let line = text.lines().position(|line| line.contains("#pragma omp")).unwrap() + 1;
+        let said = replayed(&trace, &["--loop", &format!("{program}.c:{line}")]);
+        assert_eq!(said["results"][0]["lanes"].as_u64(), Some(lanes), "{program}.c:{line}");
+    }
+}
