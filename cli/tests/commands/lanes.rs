@@ -621,7 +621,7 @@ fn what_is_no_loop_is_said_with_the_way_out() {
     for (arguments, status, says) in [
         (&["--lanes", "iterations"][..], 4, "--loop FILE:LINE"),
         (&["--loop", "pixels.c:1"], 4, "no code at that line"),
-        (&["--loop", "pixels.c:15"], 4, "replay --loops"),
+        (&["--loop", "pixels.c:167"], 4, "replay --loops"),
         (&["--lanes", "calls", "--loop", "pixels.c:18"], 2, "leave out one of the two"),
     ] {
         let refused = run("replay", &[arguments, &[&trace]].concat());

@@ -42,8 +42,6 @@ pub enum Spin {
     /// Those that wait for sure, and those that run an instruction at one of these addresses and whose turns write no
     /// memory but the thread's stack: whatever they count, and whatever ends them.
     At(Vec<Pc>),
-    /// The same of the first of these that means any.
-    Near(Vec<Vec<Pc>>),
 }
 
 /// What is a lane.
@@ -70,6 +68,8 @@ pub enum WhichLoops {
     Worksharing,
     /// Those whose turns end at one of these addresses; where there are none, those that begin there, or hold one.
     At(Vec<Pc>),
+    /// The same of the first of these that means any.
+    Near(Vec<Vec<Pc>>),
 }
 
 /// What to take of a trace.

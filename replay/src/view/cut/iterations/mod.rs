@@ -72,8 +72,11 @@ pub(in crate::view) fn into_turns(view: &View, which: &WhichLoops, bodies: &[Pc]
         }
         WhichLoops::At(places) => loops.at(places, segments),
         WhichLoops::Near(all) => {
-            let meant = all.iter().map(|places| loops.at(places, segments));
-            meant.into_iter().find(|found| !found.is_empty()).unwrap_or_default()
+            // What stands behind a loop, as the end of a reduction, has its line, too.
+            let of = |places: &Vec<Pc>| loops.at(places, segments);
+            let shared = |found: Vec<LoopId>| found.into_iter().filter(|id| given.loops.contains(id)).collect();
+            let mut meant = all.iter().map(of).map(shared).chain(all.iter().map(of));
+            meant.find(|found: &Vec<LoopId>| !found.is_empty()).unwrap_or_default()
         }
     };
     if wanted.is_empty() {
