@@ -128,7 +128,10 @@ static void unlock(void) {
 static void *work(void *first) {
     for (int i = 0; i < 100; i++) {
         lock();
-        if (i == 0) while (!__atomic_load_n(&waiting, __ATOMIC_ACQUIRE)) usleep(1000);
+        if (i == 0) {
+            while (!__atomic_load_n(&waiting, __ATOMIC_ACQUIRE)) usleep(1000);
+            usleep(50000); /* until it sleeps, too */
+        }
         total += i;
         unlock();
     }
