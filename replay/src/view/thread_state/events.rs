@@ -167,7 +167,8 @@ impl ThreadState<'_> {
             match self.extents.is_open() {
                 true if self.extents.is_fresh() => self.piece = Some((chunk.iterations(), piece)),
                 true => push_piece(batch, chunk.iterations(), piece),
-                false => {}
+                // It is in no lane, which is said.
+                false => push_piece(batch, Some(chunk.iterations().unwrap_or(1)), piece),
             }
         } else {
             let stride = u32::try_from(chunk.stride.unsigned_abs()).unwrap_or(0);

@@ -207,7 +207,23 @@ fn doubts(trace: &Trace, asked: &Asked, given: &Given, (told, missed): (&[Told],
             named(trace, *function)
         ));
     }
+    if is_worksharing && pieces.is_empty() && calls_taskloop(trace, segments) {
+        all.push(
+            "a taskloop ran, and the trace does not say which iterations its pieces have: none of them is a lane; trace \
+             again with XDG_CACHE_HOME=/proc/none, or take --lanes tasks"
+                .to_owned(),
+        );
+    }
     all
+}
+
+/// Whether code that ran makes pieces of a taskloop.
+fn calls_taskloop(trace: &Trace, segments: &SegmentTable) -> bool {
+    let calls = segments.iter().filter(|(_, segment)| segment.last().kind.is_call());
+    let targets = calls.filter_map(|(id, _)| segments.listing(id).last()?.target());
+    let names = targets.filter_map(|target| trace.symbol_of(target));
+    let mut names = names.map(|symbol| &symbol.name);
+    names.any(|name| name.starts_with("__kmpc_taskloop") || name.starts_with("GOMP_taskloop"))
 }
 
 /// How to get a loop of which a turn is an iteration.
