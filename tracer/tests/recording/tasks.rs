@@ -5,7 +5,7 @@ use trace_format::SyncFunction::{self, TargetBody, TargetFork, TaskBody, TaskCre
 use trace_format::{Event, Pc, Trace};
 
 use crate::loops::{TRANSLATED, assert_covered, chunks, has_libomp, recorded_in_all_ways};
-use crate::support::{all_events, compile_with, entries, leaves, record};
+use crate::support::{all_events, compile_with, entries, leaves, place, record};
 
 /// The functions of `tasks.c` that make tasks, and how many bodies each makes run.
 const PLAIN: [(&str, usize); 4] = [("numbered", 20), ("without_data", 10), ("at_once", 10), ("with_much", 10)];
@@ -66,6 +66,24 @@ fn tasks_of_libgomp_belong_to_their_creations() {
     // Where the data has an address of the stack or the heap, it could be another; here none has.
     let judge = of_libgomp(&judged.trace(), "step");
     recorded_in_all_ways(&program, &TRANSLATED, |trace, about| assert_eq!(of_libgomp(trace, about), judge, "{about}"));
+}
+
+/// A run that stops for no new code knows taskloops as one does that stops for all of it.
+#[test]
+fn pieces_of_libomp_are_told_in_a_second_run() {
+    if !has_libomp() {
+        return;
+    }
+    let program = compile_with("clang-19", "tasks.c", &["-fopenmp=libomp"]);
+    let memory = place("memory");
+    let pieces = || {
+        let trace = record(&format!("engine=translate remember={}", memory.display()), &program, &[]).trace();
+        let chunks = all_events(&trace).into_iter().filter(|event| matches!(event, Event::Chunk(_)));
+        chunks.count()
+    };
+    let first = pieces();
+    assert!(first >= 3);
+    assert_eq!((pieces(), pieces()), (first, first));
 }
 
 /// The results of the calls that made tasks: their addresses.

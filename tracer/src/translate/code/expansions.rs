@@ -24,6 +24,8 @@ pub struct Hook {
     pub number: u32,
     /// The register with the routine that it will run, if it runs one.
     pub routine: Option<u8>,
+    /// Whether its first word of memory is a body that has to be known to be a taskloop's: see [`of_taskloop`].
+    pub makes_pieces: bool,
     /// Which of rdi, rsi, rdx, rcx, r8 and r9 its record has.
     pub registers: [bool; 6],
     /// The words of memory that its record has behind these.
@@ -242,8 +244,14 @@ fn note_due(code: &mut Assembler, lookup: &Lookup) {
     code.store_due(register::RCX);
 }
 
-/// The record that hook number `hook` is entered. Traps when the return address, or the routine in register `routine`,
-/// is not known. Returns where it traps.
+/// What stands in the table of routines for a body that is known to be a taskloop's: it may stand there as a task's, too.
+#[must_use]
+pub fn of_taskloop(body: u64) -> ProgramPc {
+    ProgramPc(!body)
+}
+
+/// The record that hook number `hook` is entered. Traps when the return address, the routine in register `routine`, or
+/// the body of a taskloop is not known. Returns where it traps.
 pub fn record_enter(code: &mut Assembler, lookup: &Lookup, hook: Hook) -> CachePc {
     code.store_slot(slot::RCX, register::RCX);
     code.store_slot(slot::RAX, register::RAX);
@@ -256,6 +264,12 @@ pub fn record_enter(code: &mut Assembler, lookup: &Lookup, hook: Hook) -> CacheP
             register::RCX => code.load_slot(register::RCX, slot::RCX),
             routine => code.copy(register::RCX, routine),
         }
+        lookup.byte(code, ROUTINES);
+        unknown_routine = Some(code.short_forward(JRCXZ));
+    }
+    if let Some(words) = hook.words.filter(|_| hook.makes_pieces) {
+        loop_code::read_word(code, words, 0);
+        code.raw(&[0x48, 0xf7, 0xd1]); // not rcx
         lookup.byte(code, ROUTINES);
         unknown_routine = Some(code.short_forward(JRCXZ));
     }
@@ -463,13 +477,21 @@ mod tests {
         record_enter(
             &mut code,
             &LOOKUP,
-            Hook { number: 3, routine: Some(register::RCX), registers: [true; 6], words: None, chunk: None },
+            Hook {
+                number: 3,
+                routine: Some(register::RCX),
+                makes_pieces: false,
+                registers: [true; 6],
+                words: None,
+                chunk: None,
+            },
         );
         for name in ["GOMP_task", "__kmpc_taskloop"] {
             let words =
                 crate::images::sync_functions::by_name(name).and_then(crate::images::sync_functions::Role::words);
             assert!(words.is_some());
-            let hook = Hook { number: 5, routine: None, registers: [false; 6], words, chunk: None };
+            let makes_pieces = name == "__kmpc_taskloop";
+            let hook = Hook { number: 5, routine: None, makes_pieces, registers: [false; 6], words, chunk: None };
             record_enter(&mut code, &LOOKUP, hook);
         }
         for name in ["GOMP_loop_runtime_start", "__kmpc_for_static_init_8"] {
@@ -477,7 +499,7 @@ mod tests {
             record_enter(
                 &mut code,
                 &LOOKUP,
-                Hook { number: 4, routine: None, registers: [false; 6], words: None, chunk },
+                Hook { number: 4, routine: None, makes_pieces: false, registers: [false; 6], words: None, chunk },
             );
         }
         loop_code::record_chunk(&mut code, ProgramPc(0x7fff_0000_0000));

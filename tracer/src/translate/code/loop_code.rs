@@ -38,16 +38,23 @@ pub fn note_chunk(code: &mut Assembler, call: LoopCall) {
 
 /// Puts words of memory into the record, from this offset on. rcx is free; the register with the address is another.
 pub fn record_words(code: &mut Assembler, words: Words, offset: u8) {
-    let address =
-        if words.register == Words::STACK { register::RSP } else { register::ARGUMENTS[usize::from(words.register)] };
     for number in 0..words.count {
-        code.copy(register::RCX, address);
-        let none = code.short_forward(JRCXZ);
-        code.raw(&[0x48, 0x8d, 0x49, words.offset + 8 * number]); // lea rcx, [rcx + offset]
-        code.raw(&READ);
-        code.land(none);
+        read_word(code, words, number);
         code.store_record(offset + 8 * number, register::RCX);
     }
+}
+
+/// rcx = one of these words of memory; 0 where their address is.
+pub fn read_word(code: &mut Assembler, words: Words, number: u8) {
+    let address = match words.register {
+        Words::STACK => register::RSP,
+        argument => register::ARGUMENTS[usize::from(argument)],
+    };
+    code.copy(register::RCX, address);
+    let none = code.short_forward(JRCXZ);
+    code.raw(&[0x48, 0x8d, 0x49, words.offset + 8 * number]); // lea rcx, [rcx + offset]
+    code.raw(&READ);
+    code.land(none);
 }
 
 /// Where such a call may return to, `site`: the record of what it gave, where the slot says that it is left with this

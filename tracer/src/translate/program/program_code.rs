@@ -249,7 +249,9 @@ impl ProgramCode {
         let routine = role.routine().map(|number| register::ARGUMENTS[usize::from(number)]);
         let registers = [0, 1, 2, 3, 4, 5].map(|number| role.names(number));
         let chunk = if let Role::GivesChunk(call) = role { Some(call) } else { None };
-        let hook = Hook { number: self.roles.len() as u32, routine, registers, words: role.words(), chunk };
+        let makes_pieces = role == Role::MakesPieces;
+        let number = self.roles.len() as u32;
+        let hook = Hook { number, routine, makes_pieces, registers, words: role.words(), chunk };
         self.roles.push((pc, role));
         self.hooks.insert(pc, hook);
         Some(hook)

@@ -8,7 +8,7 @@ use crate::engine::Exit;
 use crate::images::sync_functions::Role;
 use crate::kernel::ptrace::{self, EVENT_STOP, Stop, Tid};
 use crate::translate::addresses::{CachePc, ProgramPc, RecordPlace};
-use crate::translate::code::expansions::SYSCALL_LEN;
+use crate::translate::code::expansions::{SYSCALL_LEN, of_taskloop};
 use crate::translate::code::superblock::Trap;
 use crate::translate::layout::slot;
 use crate::translate::remote::{Lost, Result};
@@ -211,7 +211,9 @@ impl Session<'_> {
             && let Some(words) = role.and_then(Role::words)
         {
             let at = ptrace::Address(words.address(registers)).plus(words.offset.into());
-            translator.code.taskloops.extend(ptrace::read_u64(tid, at));
+            let body = ptrace::read_u64(tid, at).unwrap_or(0);
+            translator.code.taskloops.insert(body);
+            translator.space.tables.mark_routine(of_taskloop(body));
         }
         if let Some(role @ Role::Sync { object, .. }) = role {
             match role.of_routine(registers) {
