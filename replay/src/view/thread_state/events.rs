@@ -167,8 +167,7 @@ impl ThreadState<'_> {
             match self.extents.is_open() {
                 true if self.extents.is_fresh() => self.piece = Some((chunk.iterations(), piece)),
                 true => push_piece(batch, chunk.iterations(), piece),
-                // It is in no lane, which is said.
-                false => push_piece(batch, Some(chunk.iterations().unwrap_or(1)), piece),
+                false => {}
             }
         } else {
             let stride = u32::try_from(chunk.stride.unsigned_abs()).unwrap_or(0);
@@ -206,6 +205,8 @@ impl ThreadState<'_> {
         };
         if function == SyncFunction::TaskBody {
             self.task_body = Some(object);
+            // Who runs tasks while it waits does work, also where a task writes nothing.
+            self.spin.forget();
         }
         let task = if function == SyncFunction::TaskBody { self.tasks.next().copied() } else { None };
         if self.extents.is_open() {

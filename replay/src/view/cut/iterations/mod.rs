@@ -209,8 +209,8 @@ fn doubts(trace: &Trace, asked: &Asked, given: &Given, (told, missed): (&[Told],
     }
     if is_worksharing && pieces.is_empty() && calls_taskloop(trace, segments) {
         all.push(
-            "a taskloop ran, and the trace does not say which iterations its pieces have: none of them is a lane; trace \
-             again with XDG_CACHE_HOME=/proc/none, or take --lanes tasks"
+            "a taskloop ran, and the trace does not say which iterations its pieces have: none of them is a lane; \
+             trace it again, or take --lanes tasks"
                 .to_owned(),
         );
     }

@@ -86,7 +86,7 @@ impl Finder<'_> {
         };
         turns.is_incomplete = self.cyclic.contains(&id) && loops.members(id).iter().any(is_inner);
         if !turns.by_tests {
-            return Turns::at_header(loops, id);
+            return Turns { is_incomplete: turns.is_incomplete, ..Turns::at_header(loops, id) };
         }
         turns.begins.retain(|node| !turns.aside.contains(node));
         let is_entry =
