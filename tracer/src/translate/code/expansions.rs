@@ -244,7 +244,8 @@ fn note_due(code: &mut Assembler, lookup: &Lookup) {
     code.store_due(register::RCX);
 }
 
-/// What stands in the table of routines for a body that is known to be a taskloop's: it may stand there as a task's, too.
+/// What stands in the table of routines for a body that is known to be a taskloop's: it may stand there as a task's,
+/// too.
 #[must_use]
 pub fn of_taskloop(body: u64) -> ProgramPc {
     ProgramPc(!body)
