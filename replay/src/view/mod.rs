@@ -28,7 +28,7 @@ use heuristics::SegmentTable;
 use trace_format::{Pc, Trace};
 
 use self::cut::Cut;
-use self::first_look::markers::marks;
+use self::first_look::code::marks;
 use self::first_look::region::Choice;
 use self::first_look::segments::Looked;
 use self::first_look::survey::{ThreadSurvey, bodies, taskloops};

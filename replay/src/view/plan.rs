@@ -1,11 +1,12 @@
 //! What all lanes of a view share: the static program, and what the first look at the trace decided.
 
-use heuristics::SegmentTable;
+use heuristics::{SegmentId, SegmentTable};
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::{Pc, Trace};
 
 use super::blocks::BlockFacts;
 use super::code_filter::Classifier;
+use super::first_look::code::calls;
 use super::first_look::episodes::Episodes;
 use super::first_look::region::Choice;
 use super::first_look::segments::Segments;
@@ -78,15 +79,12 @@ impl Plan {
 
 /// Where calls return that give iterations of a loop, in functions that start threads.
 fn distributing(trace: &Trace, table: &SegmentTable) -> FxHashSet<Pc> {
-    let calls = |prefix: &'static str| {
-        table.iter().filter_map(move |(id, segment)| {
-            let call = table.listing(id).last().filter(|_| segment.last().kind.is_call())?;
-            let is_it = trace.symbol_of(call.target()?)?.name.starts_with(prefix);
-            is_it.then(|| (trace.symbol_of(call.pc()).map(|symbol| symbol.pc), call.next_pc()))
-        })
-    };
-    let forking: Vec<Option<Pc>> = calls("__kmpc_fork_call").map(|(function, _)| function).collect();
-    calls("__kmpc_for_static_init").filter(|(function, _)| forking.contains(function)).map(|(_, site)| site).collect()
+    let function = |id: SegmentId| trace.symbol_of(table[id].last().pc).map(|symbol| symbol.pc);
+    let those =
+        |prefix: &'static str| calls(trace, table).filter(move |(_, name)| name.starts_with(prefix)).map(|(id, _)| id);
+    let forking: Vec<Option<Pc>> = those("__kmpc_fork_call").map(function).collect();
+    let sharing = those("__kmpc_for_static_init").filter(|id| forking.contains(&function(*id)));
+    sharing.filter_map(|id| Some(table.listing(id).last()?.next_pc())).collect()
 }
 
 fn lock_table(threads: &[ThreadSurvey]) -> LockTable {

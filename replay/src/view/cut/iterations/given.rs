@@ -7,7 +7,7 @@
 //!
 //! Example: gcc's `schedule(static)` compares `i` with `number * share + share`, which no iteration changes.
 
-use flowgraph::{LoopId, NodeId};
+use flowgraph::{LoopId, NodeId, reached};
 use heuristics::SegmentTable;
 use machine::{Instruction, Operator, Register, Step};
 use rustc_hash::FxHashMap;
@@ -150,9 +150,8 @@ impl Given {
         let of = |id: LoopId| facts.get(&id).copied().unwrap_or_default();
         let mut given = Given { tests: Tests(tests), ..Given::default() };
         for id in loops.ids().filter(|id| of(*id).ends_by_number && !of(*id).forks) {
-            let around: Vec<LoopId> = std::iter::successors(loops.parent(id), |outer| loops.parent(*outer)).collect();
             let outer: Vec<LoopId> =
-                around.into_iter().filter(|outer| of(*outer).ends_by_number && !of(*outer).forks).collect();
+                loops.outside(id).filter(|outer| of(*outer).ends_by_number && !of(*outer).forks).collect();
             let deals = |outer: LoopId, inner: LoopId| of(outer).steps_by_count && of(inner).by_both;
             match outer[..] {
                 [] => given.loops.push(id),
@@ -189,35 +188,19 @@ impl Given {
         let mut all = Vec::new();
         for function in &self.lost {
             let Some(entry) = loops.node_at(*function) else { continue };
-            let (mut own, mut left) = (vec![entry], vec![entry]);
-            while let Some(node) = left.pop() {
-                for next in graph.successors(node) {
-                    if !own.contains(next) {
-                        own.push(*next);
-                        left.push(*next);
-                    }
-                }
-            }
-            let is_behind = |test: &Test| test.is_one_way && test.is_stepped && test.is_of_bounds;
-            let mut tests =
-                own.iter().copied().filter(|node| self.tests.of(*node).is_some_and(|test| is_behind(&test)));
+            let own = reached(graph, [entry], |node| graph.successors(node).iter().copied());
+            let is_behind = |node: &NodeId| {
+                let is_it = |test: Test| test.is_one_way && test.is_stepped && test.is_of_bounds;
+                own[node.index()] && self.tests.of(*node).is_some_and(is_it)
+            };
+            let mut tests = graph.nodes().filter(is_behind);
             let (Some(test), None) = (tests.next(), tests.next()) else { continue };
-            let (mut seen, mut left, mut begins) = (vec![test], vec![test], Vec::new());
-            while let Some(node) = left.pop() {
-                let before = graph.predecessors(node);
-                let asks = |from: &NodeId| self.tests.of(*from).is_some_and(|test| test.is_of_bounds);
-                if node == entry || before.iter().any(asks) {
-                    begins.push(node);
-                    continue;
-                }
-                for from in before {
-                    if !seen.contains(from) {
-                        seen.push(*from);
-                        left.push(*from);
-                    }
-                }
-            }
-            if let [begin] = begins[..] {
+            let asks = |from: &NodeId| self.tests.of(*from).is_some_and(|test| test.is_of_bounds);
+            let begins = |node: NodeId| node == entry || graph.predecessors(node).iter().any(asks);
+            let before = |node| if begins(node) { &[] } else { graph.predecessors(node) }.iter().copied();
+            let came = reached(graph, [test], before);
+            let mut first = graph.nodes().filter(|node| came[node.index()] && begins(*node));
+            if let (Some(begin), None) = (first.next(), first.next()) {
                 all.push((test, begin));
             }
         }

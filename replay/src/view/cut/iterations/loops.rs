@@ -1,6 +1,6 @@
 //! The loops of a trace: natural loops of the graph of what lanes ran, found by an address.
 
-use flowgraph::{Builder, Graph, LoopId, Loops, NodeId};
+use flowgraph::{Builder, Graph, LoopId, Loops, NodeId, reached};
 use heuristics::{ControlFlow, PlaceId, Segment, SegmentId, SegmentTable};
 use machine::Instruction;
 use trace_format::{Kind, Pc};
@@ -120,9 +120,14 @@ impl<'a> LoopsOf<'a> {
         std::iter::successors(self.loops.innermost(node), |id| self.loops.parent(*id))
     }
 
+    /// The loops around a loop, the innermost first.
+    pub fn outside(&self, id: LoopId) -> impl Iterator<Item = LoopId> {
+        std::iter::successors(self.loops.parent(id), |outer| self.loops.parent(*outer))
+    }
+
     /// Whether a loop is another one or lies in it.
     pub fn is_in(&self, id: LoopId, outer: LoopId) -> bool {
-        std::iter::successors(Some(id), |id| self.loops.parent(*id)).any(|id| id == outer)
+        id == outer || self.outside(id).any(|id| id == outer)
     }
 
     /// Whether a loop holds a node.
@@ -185,8 +190,7 @@ impl<'a> LoopsOf<'a> {
 
     /// Two of these loops, the first in the second.
     pub fn nested(&self, wanted: &[LoopId]) -> Option<(LoopId, LoopId)> {
-        let around = |id: LoopId| std::iter::successors(self.loops.parent(id), |outer| self.loops.parent(*outer));
-        wanted.iter().find_map(|id| Some((*id, around(*id).find(|outer| wanted.contains(outer))?)))
+        wanted.iter().find_map(|id| Some((*id, self.outside(*id).find(|outer| wanted.contains(outer))?)))
     }
 
     /// The outermost loops of the functions that begin at these addresses, or the outermost ones inside, where those
@@ -194,13 +198,7 @@ impl<'a> LoopsOf<'a> {
     pub fn outermost(&self, functions: &[Pc], is_around: &dyn Fn(LoopId) -> bool) -> Vec<LoopId> {
         let graph = &self.graph;
         let starts = functions.iter().filter_map(|pc| self.flow.place_at(*pc)).map(|place| NodeId(place.0));
-        let mut seen = vec![false; graph.node_count()];
-        let mut left: Vec<NodeId> = starts.collect();
-        while let Some(node) = left.pop() {
-            if !std::mem::replace(&mut seen[node.index()], true) {
-                left.extend(graph.successors(node));
-            }
-        }
+        let seen = reached(graph, starts, |node| graph.successors(node).iter().copied());
         let of_functions = self.loops.ids().filter(|id| seen[self.loops.header(*id).index()]);
         let is_wanted = |id: &LoopId| !is_around(*id) && self.loops.parent(*id).is_none_or(is_around);
         of_functions.filter(is_wanted).collect()

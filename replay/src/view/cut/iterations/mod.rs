@@ -22,6 +22,7 @@ use super::counts::Told;
 use super::cutter::Rule;
 use super::{Made, Order, cut, described, named};
 use crate::survey::Survey;
+use crate::view::first_look::code::{called, calls};
 use crate::view::{View, WhichLoops};
 use crate::{Error, Result};
 
@@ -34,10 +35,10 @@ pub(in crate::view) fn into_turns(view: &View, which: &WhichLoops, bodies: &[Pc]
     let segments = view.segments();
     let survey = Survey::new(view, true)?;
     let loops = LoopsOf::of_functions(&survey.control_flow, segments).ok_or_else(|| no_loop(which))?;
-    let called = |pc: Pc| Some(view.trace.symbol_of(pc).filter(|symbol| symbol.pc == pc)?.name.clone());
+    let name_of = |pc: Pc| Some(view.trace.symbol_of(pc).filter(|symbol| symbol.pc == pc)?.name.clone());
     let function_of = |pc: Pc| view.trace.symbol_of(pc).map(|symbol| symbol.pc);
     let functions = asking(view, bodies);
-    let given = |loops: &LoopsOf| Given::of(loops, (&functions, pieces), segments, &called, &function_of);
+    let given = |loops: &LoopsOf| Given::of(loops, (&functions, pieces), segments, &name_of, &function_of);
     let mut loops = loops;
     let mut found = given(&loops);
     let ways_back = found.ways_back(&loops);
@@ -46,18 +47,18 @@ pub(in crate::view) fn into_turns(view: &View, which: &WhichLoops, bodies: &[Pc]
         found = given(&loops);
     }
     let given = found;
-    let calls = |id: LoopId, wanted: &dyn Fn(TeamCall) -> bool| {
+    let reaches = |id: LoopId, wanted: &dyn Fn(TeamCall) -> bool| {
         loops.has(id, segments, &|segment| team_call(&view.trace, segments, segment).is_some_and(wanted))
     };
     let deals = |id: LoopId| given.of_chunks.contains(&id);
-    let is_dispatch = |id: LoopId| deals(id) || calls(id, &|call| call == TeamCall::Chunk);
-    let is_around = |id: LoopId| deals(id) || calls(id, &|_| true);
+    let is_dispatch = |id: LoopId| deals(id) || reaches(id, &|call| call == TeamCall::Chunk);
+    let is_around = |id: LoopId| deals(id) || reaches(id, &|_| true);
     let mut one_each = Vec::new();
     let wanted = match which {
         WhichLoops::Worksharing => {
             // A loop that gets one iteration a time has none inside.
             let holds = |outer: LoopId| given.loops.iter().any(|id| loops.is_in(*id, outer));
-            one_each = loops.ids().filter(|id| calls(*id, &|call| call == TeamCall::Chunk) && !holds(*id)).collect();
+            one_each = loops.ids().filter(|id| reaches(*id, &|call| call == TeamCall::Chunk) && !holds(*id)).collect();
             one_each.retain(|id| !given.loops.contains(id));
             let bodies = if given.loops.is_empty() && one_each.is_empty() { bodies } else { &[] };
             let with_loops: Vec<Option<Pc>> =
@@ -133,12 +134,8 @@ pub(in crate::view) fn into_turns(view: &View, which: &WhichLoops, bodies: &[Pc]
 /// These functions, and those that call what gives a thread its part.
 fn asking(view: &View, bodies: &[Pc]) -> Vec<Pc> {
     let segments = view.segments();
-    let calls = segments.iter().filter(|(_, segment)| segment.last().kind.is_call());
-    let asks = calls.filter_map(|(id, segment)| {
-        let target = segments.listing(id).last()?.target()?;
-        let name = &view.trace.symbol_of(target).filter(|symbol| symbol.pc == target)?.name;
-        is_asked(name).then(|| view.trace.symbol_of(segment.last().pc).map(|symbol| symbol.pc))?
-    });
+    let asks = calls(&view.trace, segments).filter(|(_, name)| is_asked(name));
+    let asks = asks.filter_map(|(id, _)| view.trace.symbol_of(segments[id].last().pc).map(|symbol| symbol.pc));
     let mut all: Vec<Pc> = bodies.iter().copied().chain(asks).collect();
     all.sort_unstable();
     all.dedup();
@@ -207,7 +204,8 @@ fn doubts(trace: &Trace, asked: &Asked, given: &Given, (told, missed): (&[Told],
             named(trace, *function)
         ));
     }
-    if is_worksharing && pieces.is_empty() && calls_taskloop(trace, segments) {
+    let is_taskloop = |name: &str| name.starts_with("__kmpc_taskloop") || name.starts_with("GOMP_taskloop");
+    if is_worksharing && pieces.is_empty() && calls(trace, segments).any(|(_, name)| is_taskloop(name)) {
         all.push(
             "a taskloop ran, and the trace does not say which iterations its pieces have: none of them is a lane; \
              trace it again, or take --lanes tasks"
@@ -215,15 +213,6 @@ fn doubts(trace: &Trace, asked: &Asked, given: &Given, (told, missed): (&[Told],
         );
     }
     all
-}
-
-/// Whether code that ran makes pieces of a taskloop.
-fn calls_taskloop(trace: &Trace, segments: &SegmentTable) -> bool {
-    let calls = segments.iter().filter(|(_, segment)| segment.last().kind.is_call());
-    let targets = calls.filter_map(|(id, _)| segments.listing(id).last()?.target());
-    let names = targets.filter_map(|target| trace.symbol_of(target));
-    let mut names = names.map(|symbol| &symbol.name);
-    names.any(|name| name.starts_with("__kmpc_taskloop") || name.starts_with("GOMP_taskloop"))
 }
 
 /// How to get a loop of which a turn is an iteration.
@@ -259,8 +248,7 @@ pub(super) enum TeamCall {
 
 /// The runtime's function that a segment calls, if it is one.
 pub(super) fn team_call(trace: &Trace, segments: &SegmentTable, segment: SegmentId) -> Option<TeamCall> {
-    let target = segments.listing(segment).last()?.target()?;
-    let name = &trace.symbol_of(target).filter(|symbol| symbol.pc == target)?.name;
+    let name = called(trace, segments, segment)?;
     let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
     match () {
         () if begins(&["GOMP_loop_"]) && name.contains("_next") || begins(&["__kmpc_dispatch_next"]) => {

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use flowgraph::{LoopId, NodeId};
+use flowgraph::{LoopId, NodeId, reached};
 use heuristics::{ControlFlow, PlaceId, SegmentId, SegmentTable};
 use machine::{Operand, Operator, Step};
 use trace_format::Kind;
@@ -157,20 +157,15 @@ impl Finder<'_> {
     fn look_before(&self, id: LoopId, entries: &BTreeSet<NodeId>, turns: &mut Turns) {
         let (loops, graph) = (self.loops, self.loops.graph());
         let of_place = segment_of_place(self.segments);
-        let around: Vec<LoopId> = self.given_around(id);
+        let around: Vec<LoopId> = loops.outside(id).collect();
         // A way back to the beginning of a loop around this one leads to its next turn.
         let goes_on = |from: NodeId, to: NodeId| {
             !around.iter().any(|outer| loops.header(*outer) == to && loops.contains(*outer, from))
         };
-        let mut leads_there = entries.clone();
-        let mut left: Vec<NodeId> = leads_there.iter().copied().collect();
-        while let Some(node) = left.pop() {
-            for from in graph.predecessors(node).iter().filter(|from| !loops.contains(id, **from)) {
-                if goes_on(*from, node) && *from != graph.entry() && leads_there.insert(*from) {
-                    left.push(*from);
-                }
-            }
-        }
+        let leads_there = reached(graph, entries.iter().copied(), |node| {
+            let from = graph.predecessors(node).iter().copied();
+            from.filter(move |from| !loops.contains(id, *from) && goes_on(*from, node))
+        });
         let exits: BTreeSet<NodeId> = loops
             .members(id)
             .iter()
@@ -178,30 +173,25 @@ impl Finder<'_> {
             .copied()
             .filter(|next| !loops.contains(id, *next))
             .collect();
-        let reached = |from: NodeId, is_passed: &dyn Fn(NodeId) -> bool| {
-            let (mut seen, mut left) = (BTreeSet::from([from]), vec![from]);
-            while let Some(node) = left.pop() {
-                for next in graph.successors(node) {
-                    if goes_on(node, *next) && is_passed(*next) && seen.insert(*next) {
-                        left.push(*next);
-                    }
-                }
-            }
-            seen
+        let behind_it = |from: NodeId, is_passed: &dyn Fn(NodeId) -> bool| -> BTreeSet<NodeId> {
+            let there = reached(graph, [from], |node| {
+                let next = graph.successors(node).iter().copied();
+                next.filter(move |next| goes_on(node, *next) && is_passed(*next))
+            });
+            graph.nodes().filter(|node| there[node.index()]).collect()
         };
-        let in_front = |node: NodeId| leads_there.contains(&node) && !loops.contains(id, node);
+        let leads = |node: NodeId| leads_there[node.index()];
+        let in_front = |node: NodeId| leads(node) && !loops.contains(id, node);
+        let headers: Vec<NodeId> = self.given.iter().map(|id| loops.header(*id)).collect();
         let is_exit = |side: NodeId| {
-            !leads_there.contains(&side)
-                && (exits.contains(&side)
-                    || !reached(side, &|_| true)
-                        .iter()
-                        .any(|node| self.given.iter().any(|g| loops.header(*g) == *node)))
+            let comes_to_another = || behind_it(side, &|_| true).iter().any(|node| headers.contains(node));
+            !leads(side) && (exits.contains(&side) || !comes_to_another())
         };
         // The tests with their sides that lead to the loop.
         let mut tests: Vec<(NodeId, NodeId)> = Vec::new();
-        for node in leads_there.iter().copied().filter(|node| in_front(*node) && self.tests.of(*node).is_some()) {
+        for node in graph.nodes().filter(|node| in_front(*node) && self.tests.of(*node).is_some()) {
             let (goes, leaves): (Vec<NodeId>, Vec<NodeId>) =
-                graph.successors(node).iter().partition(|next| leads_there.contains(*next));
+                graph.successors(node).iter().partition(|next| leads(**next));
             if let ([goes], [leaves, ..]) = (&goes[..], &leaves[..])
                 && is_exit(*leaves)
             {
@@ -212,21 +202,21 @@ impl Finder<'_> {
             if !in_front(*goes) {
                 continue;
             }
-            let behind = reached(*goes, &in_front);
+            let behind = behind_it(*goes, &in_front);
             let reaches = |nodes: &BTreeSet<NodeId>| {
                 nodes.iter().any(|node| graph.successors(*node).iter().any(|next| entries.contains(next)))
             };
             let is_next = |(next, _): &&(NodeId, NodeId)| {
                 let is_stepped = self.tests.of(*next).is_some_and(|test| test.is_stepped);
                 // An iteration stands between them only where more is done than to compare.
-                let between = || reached(*goes, &|node| in_front(node) && node != *next);
+                let between = || behind_it(*goes, &|node| in_front(node) && node != *next);
                 let does = |node: NodeId| self.does_more(of_place[node.index()]);
                 next != test && behind.contains(next) && is_stepped && (does(*next) || between().into_iter().any(does))
             };
             let next: BTreeSet<NodeId> = tests.iter().filter(is_next).map(|(next, _)| *next).collect();
             if !next.is_empty() {
                 // Without one of them the loop is reached, too: then these may be iterations or not.
-                if next.contains(goes) || !reaches(&reached(*goes, &|node| in_front(node) && !next.contains(&node))) {
+                if next.contains(goes) || !reaches(&behind_it(*goes, &|node| in_front(node) && !next.contains(&node))) {
                     turns.begins.insert(*goes);
                     turns.before.extend(behind);
                 } else {
@@ -248,10 +238,6 @@ impl Finder<'_> {
                 instruction.memory().iter().any(|memory| !memory.is_in_frame())
                     || instruction.uses().iter().any(|used| !used.part.register.is_general())
             })
-    }
-
-    fn given_around(&self, id: LoopId) -> Vec<LoopId> {
-        std::iter::successors(self.loops.parent(id), |outer| self.loops.parent(*outer)).collect()
     }
 }
 

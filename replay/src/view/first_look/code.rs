@@ -1,5 +1,6 @@
-//! Markers in the code of a program: those of `lockstep.h`, and those of iterations.
+//! What stands in the code of a program: markers, of `lockstep.h` and of iterations, and calls of functions by name.
 
+use heuristics::{SegmentId, SegmentTable};
 use rustc_hash::FxHashMap;
 use trace_format::{Marker, Pc, Trace};
 
@@ -36,4 +37,19 @@ pub(super) fn recorded_part(trace: &Trace) -> String {
         .window
         .as_ref()
         .map_or_else(String::new, |window| format!(" (only a part of the run was recorded: {window})"))
+}
+
+/// The function that a segment calls, or jumps to, with its last instruction, if that names the function's beginning.
+pub(in crate::view) fn called<'t>(trace: &'t Trace, table: &SegmentTable, segment: SegmentId) -> Option<&'t str> {
+    let target = table.listing(segment).last()?.target()?;
+    trace.symbol_of(target).filter(|symbol| symbol.pc == target).map(|symbol| symbol.name.as_str())
+}
+
+/// The segments that call a function, with its name.
+pub(in crate::view) fn calls<'a>(
+    trace: &'a Trace,
+    table: &'a SegmentTable,
+) -> impl Iterator<Item = (SegmentId, &'a str)> {
+    let calling = table.iter().filter(|(_, segment)| segment.last().kind.is_call());
+    calling.filter_map(|(id, _)| Some((id, called(trace, table, id)?)))
 }
