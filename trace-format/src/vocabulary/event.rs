@@ -184,8 +184,8 @@ pub struct Chunk {
     pub site: Pc,
     /// The number of the first iteration.
     pub lower: i64,
-    /// The number after the last, one step further (if `stride` is not 0: as the runtime gives it, which may lie after
-    /// the loop's end).
+    /// The number after the last, one step further. Older traces have it as the runtime gives it: of a loop with a
+    /// `stride` it may lie after the loop's end.
     pub upper: i64,
     /// The step from one iteration to the next; 0 if it is unknown, because a team was made with its loop, or for a
     /// taskloop, and only its maker knew it.

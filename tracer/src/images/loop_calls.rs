@@ -57,6 +57,15 @@ pub struct LoopCall {
     pub may_fail: bool,
 }
 
+impl LoopCall {
+    /// Whether the number at `upper` is the loop's last one before the call, and the thread's own behind it: then the
+    /// thread goes from one chunk to the next by itself.
+    #[must_use]
+    pub fn is_static(&self) -> bool {
+        self.inclusive && self.step.is_some()
+    }
+}
+
 /// What was read when a call returned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Read {
@@ -64,6 +73,8 @@ pub struct Read {
     pub numbers: [u64; 3],
     /// The step as an argument.
     pub step: u64,
+    /// The loop's last iteration, of a static loop: see [`LoopCall::is_static`].
+    pub last: u64,
     /// rax.
     pub result: u64,
 }
@@ -111,6 +122,15 @@ impl LoopCall {
         if self.may_fail && read.result as u32 & self.result_mask() == 0 {
             return None;
         }
+        // The runtime works out chunks of equal length, whether the loop ends before or not.
+        let last = self.width.number(read.last);
+        let ends = |at: i64| if step < 0 { at < last } else { at > last };
+        let (upper, stride) = match self.is_static() {
+            true if step < 0 => (upper.max(last), stride),
+            true => (upper.min(last), stride),
+            false => (upper, stride),
+        };
+        let stride = if self.is_static() && ends(lower.wrapping_add(stride)) { 0 } else { stride };
         let upper = if self.inclusive { upper.wrapping_add(step) } else { upper };
         // A thread beyond the last iteration of a static loop gets a part that is empty.
         let is_empty = if step < 0 { upper >= lower } else { upper <= lower && (step > 0 || upper == lower) };
@@ -134,14 +154,18 @@ pub struct Open {
     pub addresses: [u64; 3],
     /// The step as an argument.
     pub step: u64,
+    /// The loop's last iteration: see [`Read::last`].
+    pub last: u64,
 }
 
 impl Open {
-    /// A thread stands at the function's first instruction with these registers; `word` reads its stack.
+    /// A thread stands at the function's first instruction with these registers; `word` reads its memory.
     pub fn at(call: LoopCall, registers: &Registers, mut word: impl FnMut(u64) -> u64) -> Open {
         let mut value = |place| argument(place, registers, &mut word);
         let addresses = [value(call.lower), value(call.upper), call.third.map_or(0, &mut value)];
-        Open { call, sp: registers.rsp, addresses, step: call.step.map_or(0, value) }
+        let step = call.step.map_or(0, &mut value);
+        let last = if call.is_static() { word(addresses[1]) } else { 0 };
+        Open { call, sp: registers.rsp, addresses, step, last }
     }
 }
 
@@ -239,7 +263,8 @@ mod tests {
     use super::*;
 
     fn chunk(name: &str, numbers: [i64; 3], step: i64, result: u64) -> Option<Chunk> {
-        let read = Read { numbers: numbers.map(i64::cast_unsigned), step: step.cast_unsigned(), result };
+        let (step, last) = (step.cast_unsigned(), 199);
+        let read = Read { numbers: numbers.map(i64::cast_unsigned), step, last, result };
         LoopCall::of_form(by_name(name).unwrap().form()).chunk(Pc(1), &read)
     }
 
@@ -256,6 +281,9 @@ mod tests {
             chunk("__kmpc_for_static_init_4", [garbage, garbage + 1, garbage], garbage + 1, 0),
             expected(0, 2, 1, 0)
         );
+        assert_eq!(chunk("__kmpc_for_static_init_4", [196, 203, 32], 1, 0), expected(196, 200, 1, 0), "the loop ends");
+        assert_eq!(chunk("__kmpc_for_static_init_8u", [208, 215, 32], 1, 0), None, "it has ended before");
+        assert_eq!(chunk("__kmpc_for_static_init_8", [208, 200, -8], -1, 0), expected(208, 199, -1, -8));
         assert_eq!(chunk("__kmpc_for_static_init_8", [100, 99, 100], 1, 0), None, "more threads than iterations");
         assert_eq!(chunk("__kmpc_dispatch_next_8u", [4, 5, 1], 0, 1), expected(4, 6, 1, 0));
         assert_eq!(chunk("__kmpc_dispatch_next_4", [4, 5, 1], 0, 0), None);

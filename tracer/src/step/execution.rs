@@ -81,6 +81,7 @@ impl Session<'_> {
         let read = loop_calls::Read {
             numbers: open.addresses.map(|address| if address == 0 { 0 } else { word(address) }),
             step: open.step,
+            last: open.last,
             result: thread.registers.rax,
         };
         let site = self.processes[&thread.process].modules.pc(thread.registers.rip);

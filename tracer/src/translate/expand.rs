@@ -200,6 +200,7 @@ impl Expander {
                     let read = loop_calls::Read {
                         numbers: [8, 16, 24].map(|at| wide(rest, at)),
                         step: wide(rest, 32),
+                        last: wide(rest, 56),
                         result: wide(rest, 40),
                     };
                     let site = translator.code.modules.pc(wide(rest, 48));

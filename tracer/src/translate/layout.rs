@@ -135,6 +135,8 @@ pub mod slot {
     pub const CHUNK_AT: u32 = 152;
     /// The step, where it is an argument.
     pub const CHUNK_STEP: u32 = 176;
+    /// The loop's last iteration, of a static one.
+    pub const CHUNK_LAST: u32 = 184;
     /// Room for arguments of system calls that we make.
     pub const SCRATCH: u32 = 1024;
     /// With which stack pointers the synchronisation functions are left that the thread is inside of: [`DUE_ENTRIES`]
@@ -171,9 +173,9 @@ pub mod record {
 
     /// A thread has got iterations of a loop, or none: see [`CHUNK_LEN`].
     pub const CHUNK: u32 = 0xffff_fff9;
-    /// Escape, form of the function (4), the numbers at three addresses, the step, the result, where the thread goes on
-    /// (8 each).
-    pub const CHUNK_LEN: u32 = 56;
+    /// Escape, form of the function (4), the numbers at three addresses, the step, the result, where the thread goes on,
+    /// the loop's last iteration (8 each).
+    pub const CHUNK_LEN: u32 = 64;
 
     /// The bytes before the registers of a function that is entered: escape, hook number, time (8).
     pub const ENTER_HEAD: u32 = 16;

@@ -78,7 +78,7 @@ impl Chunks {
         let next = next.map(|(first, stride)| (first.wrapping_add(stride.into()), stride));
         if let (Some(told), None, Some(_)) = (self.runs_told, self.given, next) {
             counts.told[at.of_loop as usize].chunk(told.iterations, (at.lanes - told.before) as u64);
-            self.runs_told = Some(RunsTold { before: at.lanes, ..told });
+            self.runs_told = Some(RunsTold { before: at.lanes, may_end_before: at.in_chunks, ..told });
             self.runs = next;
             return;
         }
@@ -86,12 +86,11 @@ impl Chunks {
         self.runs = self.runs.or(next);
     }
 
-    fn take(&mut self, At { of_loop, lanes, in_chunks }: At, counts: &mut Counts) {
+    fn take(&mut self, At { of_loop, lanes, .. }: At, counts: &mut Counts) {
         let told = self.told.take();
         self.end(lanes, counts);
         self.runs = self.given.take();
-        let may_end_before = in_chunks && self.runs.is_some_and(|(_, stride)| stride != 0);
-        let runs = |iterations| RunsTold { of_loop, iterations, before: lanes, may_end_before };
+        let runs = |iterations| RunsTold { of_loop, iterations, before: lanes, may_end_before: false };
         self.runs_told = told.map(runs);
     }
 
@@ -102,10 +101,6 @@ impl Chunks {
             let iterations = if told.may_end_before { told.iterations.min(lanes) } else { told.iterations };
             counts.told[told.of_loop as usize].chunk(iterations, lanes);
         }
-        // A thread that goes on by itself may begin behind the loop's end.
-        let is_sure = self.given.is_none_or(|(_, stride)| stride == 0);
-        if let Some(iterations) = self.told.take().filter(|_| is_sure) {
-            counts.missed += iterations;
-        }
+        counts.missed += self.told.take().unwrap_or(0);
     }
 }

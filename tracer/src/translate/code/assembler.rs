@@ -230,6 +230,18 @@ impl Assembler {
         let distance = self.bytes.len() - place - 1;
         self.bytes[place] = i8::try_from(distance).expect("a short jump").cast_unsigned();
     }
+
+    /// A forward `jmp` over more, whose distance is filled in by [`Assembler::land_far`]; returns where the distance is.
+    pub fn far_forward(&mut self) -> usize {
+        self.raw(&[0xe9, 0, 0, 0, 0]);
+        self.bytes.len() - 4
+    }
+
+    /// That jump lands here.
+    pub fn land_far(&mut self, place: usize) {
+        let distance = (self.bytes.len() - place - 4) as u32;
+        self.bytes[place..place + 4].copy_from_slice(&distance.to_le_bytes());
+    }
 }
 
 /// `jrcxz`

@@ -5,7 +5,7 @@
 use crate::images::loop_calls::{LoopCall, Place};
 use crate::images::task_calls::Words;
 use crate::translate::addresses::ProgramPc;
-use crate::translate::code::assembler::{Assembler, JMP_SHORT, JRCXZ, register};
+use crate::translate::code::assembler::{Assembler, JRCXZ, register};
 use crate::translate::layout::{record, slot};
 
 /// `mov rcx, [rcx]`, which alone reads what the program has named, and may fault: a number of 4 bytes at the end of
@@ -26,6 +26,11 @@ pub fn note_chunk(code: &mut Assembler, call: LoopCall) {
             Place::Stack(offset) => code.raw(&[0x48, 0x8b, 0x4c, 0x24, offset]), // mov rcx, [rsp + offset]
         }
         code.store_slot(to, register::RCX);
+    }
+    if call.is_static() {
+        code.load_slot(register::RCX, slot::CHUNK_AT + 8);
+        code.raw(&READ);
+        code.store_slot(slot::CHUNK_LAST, register::RCX);
     }
     // No number of the hook: translations may be thrown away before the call returns.
     code.load_constant(register::RCX, u64::from(call.form()));
@@ -64,7 +69,7 @@ pub fn record_chunk(code: &mut Assembler, site: ProgramPc) {
     code.load_slot(register::RCX, slot::CHUNK_DUE);
     code.raw(&[0x48, 0x8d, 0x0c, 0x0c]); // lea rcx, [rsp + rcx]
     let due = code.short_forward(JRCXZ);
-    let nothing = code.short_forward(JMP_SHORT);
+    let nothing = code.far_forward();
     code.land(due);
     for number in 0..3u8 {
         code.load_slot(register::RCX, slot::CHUNK_AT + 8 * u32::from(number));
@@ -76,12 +81,14 @@ pub fn record_chunk(code: &mut Assembler, site: ProgramPc) {
     code.store_record(40, register::RAX);
     code.load_constant(register::RCX, site.0);
     code.store_record(48, register::RCX);
+    code.load_slot(register::RCX, slot::CHUNK_LAST);
+    code.store_record(56, register::RCX);
     code.load_slot(register::RCX, slot::CHUNK_FORM);
     code.store_record_half(4, register::RCX);
     code.store_record_word(0, record::CHUNK);
     code.advance(record::CHUNK_LEN);
     // Behind the record, and carried out by the processor only: what comes before can be carried out twice.
     code.clear_slot(slot::CHUNK_DUE);
-    code.land(nothing);
+    code.land_far(nothing);
     code.load_slot(register::RCX, slot::RCX);
 }

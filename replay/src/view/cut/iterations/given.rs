@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 use trace_format::{Kind, Pc};
 
 use super::loops::{LoopsOf, segment_of_place};
-use super::values::{COUNT, MIXED, NUMBER, SHARE, STEPPED, State};
+use super::values::{CONSTANT, COUNT, MIXED, NUMBER, SHARE, STEPPED, State};
 
 /// Loops whose end hangs on what a runtime gave.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,6 +45,8 @@ pub(super) struct Test {
     pub is_stepped: bool,
     /// Whether it compares two values that hang on the thread's number, and both as they are.
     pub is_of_bounds: bool,
+    /// Whether it compares two values that hang on the thread's number, whatever was made of it.
+    pub is_of_two: bool,
     /// Whether no lane took its other side.
     is_one_way: bool,
 }
@@ -136,6 +138,7 @@ impl Given {
                 let test = tests.entry(node).or_default();
                 test.is_stepped |= compared & STEPPED != 0;
                 test.is_of_bounds |= state.compared.iter().all(|from| from & (NUMBER | MIXED) == NUMBER);
+                test.is_of_two |= state.compared.iter().all(|from| from & (NUMBER | CONSTANT) == NUMBER);
                 test.is_one_way = graph.successors(node).len() < 2;
             }
             for id in loops.around(node).filter(|_| is_branch) {

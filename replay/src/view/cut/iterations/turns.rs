@@ -81,7 +81,7 @@ impl Finder<'_> {
         turns.by_tests = !turns.begins.is_empty();
         // A test that ends nothing may end a chunk, where the loop over chunks and the one in it are one.
         let is_inner = |node: &NodeId| {
-            self.tests.of(*node).is_some_and(|test| test.is_of_bounds)
+            self.tests.of(*node).is_some_and(|test| test.is_of_bounds || test.is_of_two)
                 && graph.successors(*node).iter().all(|next| loops.contains(id, *next))
         };
         turns.is_incomplete = self.cyclic.contains(&id) && loops.members(id).iter().any(is_inner);

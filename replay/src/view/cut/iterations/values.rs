@@ -25,6 +25,8 @@ pub(super) const SHARE: u8 = 4;
 pub(super) const STEPPED: u8 = 8;
 /// It is some bits of such a value, or mixed with others: no bound, but what an iteration made of its number.
 pub(super) const MIXED: u8 = 16;
+/// It is compared with a constant.
+pub(super) const CONSTANT: u8 = 32;
 
 impl Value {
     /// How often the thread's number is in it.
@@ -145,7 +147,9 @@ impl State {
             let operands = [0, 1].map(|index| self.value(instruction.operand(index), instruction).from);
             let is_one = instruction.operand(0) == instruction.operand(1);
             self.compared = match instruction.operation() {
-                Operation::Compare if matches!(instruction.operand(1), Operand::Constant(_)) => [operands[0]; 2],
+                Operation::Compare if matches!(instruction.operand(1), Operand::Constant(_)) => {
+                    [operands[0] | CONSTANT; 2]
+                }
                 Operation::Test if !is_one => [operands[0] | operands[1] | MIXED; 2],
                 _ => operands,
             };
