@@ -26,8 +26,10 @@ pub(in crate::view::cut) struct Turns {
     pub aside: BTreeSet<NodeId>,
     /// First iterations stand here, in front of the loop.
     pub before: BTreeSet<NodeId>,
-    /// Whether iterations may run beside the loop.
+    /// Whether iterations may run beside the loop, unless it is known how many there are.
     pub is_incomplete: bool,
+    /// Whether its turns may be chunks of iterations, whatever is known.
+    pub may_be_chunks: bool,
     /// Whether what turns is found by tests: then no turn is only a test.
     pub by_tests: bool,
 }
@@ -84,9 +86,14 @@ impl Finder<'_> {
             self.tests.of(*node).is_some_and(|test| test.is_of_bounds || test.is_of_two)
                 && graph.successors(*node).iter().all(|next| loops.contains(id, *next))
         };
-        turns.is_incomplete = self.cyclic.contains(&id) && loops.members(id).iter().any(is_inner);
+        if self.cyclic.contains(&id) {
+            let inner: Vec<NodeId> = loops.members(id).iter().copied().filter(is_inner).collect();
+            turns.is_incomplete = !inner.is_empty();
+            turns.may_be_chunks = inner.into_iter().any(|test| !self.split(id, test, &of_place, &mut turns));
+        }
         if !turns.by_tests {
-            return Turns { is_incomplete: turns.is_incomplete, ..Turns::at_header(loops, id) };
+            let Turns { is_incomplete, may_be_chunks, .. } = turns;
+            return Turns { is_incomplete, may_be_chunks, ..Turns::at_header(loops, id) };
         }
         turns.begins.retain(|node| !turns.aside.contains(node));
         let is_entry =
@@ -95,6 +102,36 @@ impl Finder<'_> {
         turns.enters = entries.iter().copied().filter(|node| !turns.aside.contains(node)).collect();
         self.look_before(id, &entries, &mut turns);
         turns
+    }
+
+    /// Where the loop over chunks and the one in it are one: turns that would begin with the inner test begin behind it,
+    /// on the side that comes back to it before the outer one. Whether there is such a side, and the other does nothing
+    /// but go on to the next chunk.
+    fn split(&self, id: LoopId, test: NodeId, of_place: &[SegmentId], turns: &mut Turns) -> bool {
+        let (loops, graph) = (self.loops, self.loops.graph());
+        let is_outer = |node: NodeId| {
+            self.tests.of(node).is_some() && graph.successors(node).iter().any(|next| !loops.contains(id, *next))
+        };
+        let before_outer = |side: NodeId| {
+            reached(graph, [side], |node| {
+                let on = if is_outer(node) || node == test { &[][..] } else { graph.successors(node) };
+                on.iter().copied().filter(|next| loops.contains(id, *next))
+            })
+        };
+        let sides = graph.successors(test);
+        let (body, ends): (Vec<NodeId>, Vec<NodeId>) =
+            sides.iter().partition(|side| before_outer(**side)[test.index()]);
+        let ([body], [end]) = (&body[..], &ends[..]) else { return false };
+        let behind = before_outer(*end);
+        let steps: Vec<NodeId> = graph.nodes().filter(|node| behind[node.index()]).collect();
+        if !turns.begins.contains(&test) || [test].iter().chain(&steps).any(|node| self.works(of_place[node.index()])) {
+            return false;
+        }
+        turns.begins.remove(&test);
+        turns.begins.insert(*body);
+        turns.aside.insert(test);
+        turns.aside.extend(steps);
+        true
     }
 
     fn works(&self, segment: SegmentId) -> bool {
@@ -113,7 +150,8 @@ impl Finder<'_> {
         let (mut steps, mut left) = (BTreeSet::from([from]), vec![from]);
         while let Some(node) = left.pop() {
             for next in graph.successors(node).iter().filter(|next| **next != join) {
-                let is_idle = loops.contains(id, *next) && !self.works(of_place[next.index()]);
+                let turns = loops.around(*next).next() != Some(id);
+                let is_idle = loops.contains(id, *next) && !turns && !self.works(of_place[next.index()]);
                 if !is_idle || self.tests.of(*next).is_some() || steps.len() > MOST_STEPS {
                     return None;
                 }

@@ -28,6 +28,9 @@ pub(super) const MIXED: u8 = 16;
 /// It is compared with a constant.
 pub(super) const CONSTANT: u8 = 32;
 
+/// What a number may be multiplied with that counts something of so many bytes.
+const MOST_BYTES: i64 = 1 << 16;
+
 impl Value {
     /// How often the thread's number is in it.
     fn times(self) -> Option<i64> {
@@ -150,7 +153,8 @@ impl State {
                 Operation::Compare if matches!(instruction.operand(1), Operand::Constant(_)) => {
                     [operands[0] | CONSTANT; 2]
                 }
-                Operation::Test if !is_one => [operands[0] | operands[1] | MIXED; 2],
+                Operation::Test if !is_one => [operands[0] | operands[1] | MIXED | CONSTANT; 2],
+                Operation::Test => [operands[0] | CONSTANT; 2],
                 _ => operands,
             };
         }
@@ -174,6 +178,10 @@ impl State {
                 match by {
                     Operand::Constant(_) if operator == Operator::Add && from & NUMBER != 0 => from |= STEPPED,
                     by if operator == Operator::Xor && by == acc => from = 0,
+                    // What spreads numbers, as a hash does, is no size of what they count.
+                    Operand::Constant(by) if operator == Operator::Multiply && by.abs() > MOST_BYTES && from != 0 => {
+                        from |= MIXED;
+                    }
                     _ if matches!(operator, Operator::And | Operator::Or | Operator::Xor) && from != 0 => from |= MIXED,
                     _ => {}
                 }
@@ -193,7 +201,7 @@ impl State {
         if instruction.flags_written() != 0 && !compares {
             // A reduction's last step tries again until no other thread was there meanwhile.
             let result = self.value(instruction.operand(0), instruction).from;
-            self.compared = [if instruction.is_atomic() { 0 } else { result }; 2];
+            self.compared = [if instruction.is_atomic() { 0 } else { result | CONSTANT }; 2];
         }
         self.registers[Register::SP.index()] = match instruction.sp() {
             SpEffect::Add(by) => {
