@@ -78,6 +78,7 @@ impl Chunks {
         let next = next.map(|(first, stride)| (first.wrapping_add(stride.into()), stride));
         if let (Some(told), None, Some(_)) = (self.runs_told, self.given, next) {
             counts.told[at.of_loop as usize].chunk(told.iterations, (at.lanes - told.before) as u64);
+            counts.told[at.of_loop as usize].assumed += 1;
             self.runs_told = Some(RunsTold { before: at.lanes, may_end_before: at.in_chunks, ..told });
             self.runs = next;
             return;

@@ -28,6 +28,8 @@ pub(super) struct Told {
     pub unlike: u64,
     /// Lanes of other chunks.
     pub untold: u64,
+    /// Chunks that the thread is taken to have gone on to by itself.
+    pub assumed: u64,
 }
 
 impl Told {
@@ -42,6 +44,7 @@ impl Told {
         self.lanes += other.lanes;
         self.unlike += other.unlike;
         self.untold += other.untold;
+        self.assumed += other.assumed;
     }
 
     /// Whether each lane is one of the iterations that the runtime gave out, and each of those is a lane.

@@ -51,6 +51,8 @@ struct Turning {
     level: u32,
     /// Whether this turn reached a branch, or could have ended before it reaches one.
     is_more_than_test: bool,
+    /// Whether its next turn is of another chunk.
+    ends_chunk: bool,
 }
 
 /// Cuts the stream of one thread.
@@ -352,13 +354,17 @@ impl<'a, 'k> Cutter<'a, 'k> {
             self.dispatch = None;
         }
         match (&mut self.turning, place.enters) {
-            (Some(turning), _) if place.aside == Some(turning.of_loop) => self.end_lane(),
+            (Some(turning), _) if place.aside == Some(turning.of_loop) => {
+                turning.ends_chunk |= place.ends_chunk;
+                self.end_lane();
+            }
             (Some(turning), enters)
                 if place.heads == Some(turning.of_loop) || self.open.is_none() && enters == Some(turning.of_loop) =>
             {
                 turning.is_more_than_test = plan.loops[turning.of_loop as usize];
+                let ends_chunk = std::mem::take(&mut turning.ends_chunk);
                 let turning = *turning;
-                if plan.turns_are_chunks[turning.of_loop as usize] {
+                if ends_chunk || plan.turns_are_chunks[turning.of_loop as usize] {
                     self.take_chunk(plan, turning.of_loop, false);
                 }
                 let launch = self.launch_of(turning);
@@ -383,7 +389,8 @@ impl<'a, 'k> Cutter<'a, 'k> {
                 }
                 let is_more_than_test = plan.loops[of_loop as usize];
                 let taskloop = piece.map(|piece| piece.taskloop);
-                let turning = *self.turning.insert(Turning { of_loop, taskloop, level, is_more_than_test });
+                let turning =
+                    *self.turning.insert(Turning { of_loop, taskloop, level, is_more_than_test, ends_chunk: false });
                 self.begin_lane(self.launch_of(turning))?;
             }
             (None, None) => {}

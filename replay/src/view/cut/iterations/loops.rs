@@ -218,7 +218,8 @@ impl<'a> LoopsOf<'a> {
         let of = vec![Membership::default(); segments.places()];
         let is_in_chunks = |id: &LoopId| turns_are_chunks(*id) || self.loops.parent(*id).is_some_and(is_dispatch);
         let in_chunks = wanted.iter().map(is_in_chunks).collect();
-        let turns_are_chunks = wanted.iter().map(|id| turns_are_chunks(*id)).collect();
+        let each_is_one = |(id, turns): (&LoopId, &Turns)| turns_are_chunks(*id) && turns.ends_chunk.is_empty();
+        let turns_are_chunks = wanted.iter().zip(turns).map(each_is_one).collect();
         let mut plan = LoopPlan { of, loops: Vec::new(), outermost, turns_are_chunks, in_chunks };
         let mut add = |node: NodeId, to: fn(&mut Membership) -> &mut Vec<u32>, number: usize| {
             if let Some(place) = plan.of.get_mut(node.index()) {
@@ -241,10 +242,11 @@ impl<'a> LoopsOf<'a> {
             segments[segment].last().kind.is_call() || writes(segment)
         };
         for (number, id) in wanted.iter().enumerate() {
-            let Turns { begins, enters, aside, by_tests, .. } = &turns[number];
+            let Turns { begins, enters, aside, ends_chunk, by_tests, .. } = &turns[number];
             begins.iter().for_each(|node| plan.of[node.index()].heads = Some(number as u32));
             enters.iter().chain(begins).for_each(|node| plan.of[node.index()].enters = Some(number as u32));
             aside.iter().for_each(|node| plan.of[node.index()].aside = Some(number as u32));
+            ends_chunk.iter().for_each(|node| plan.of[node.index()].ends_chunk = true);
             let is_latch = |node: &NodeId| self.loops.latches(*id).contains(node);
             plan.loops.push(*by_tests || self.test(*id).iter().any(|node| is_latch(node) || works(node)));
         }
@@ -367,6 +369,8 @@ pub(crate) struct Membership {
     pub enters: Option<u32>,
     /// The loop that it is of, and of no turn.
     pub aside: Option<u32>,
+    /// Whether that loop's next chunk comes behind it.
+    pub ends_chunk: bool,
     /// The loops that hold it.
     pub in_loops: Vec<u32>,
     /// The loops at the beginning of whose turns it always runs.

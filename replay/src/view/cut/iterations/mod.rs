@@ -171,7 +171,7 @@ fn doubts(trace: &Trace, asked: &Asked, given: &Given, (told, missed): (&[Told],
         ));
     }
     for (number, id) in wanted.iter().enumerate().filter(|(number, _)| turns[*number].is_incomplete) {
-        if turns[number].may_be_chunks || !told[number].are_all() {
+        if turns[number].may_be_chunks && told[number].assumed > 0 || !told[number].are_all() {
             all.push(format!("some iterations may run in other code than the loop at {}; {PLAINLY}", at(*id)));
         }
     }

@@ -24,11 +24,13 @@ pub(in crate::view::cut) struct Turns {
     pub enters: BTreeSet<NodeId>,
     /// These are the loop's, and no turn's.
     pub aside: BTreeSet<NodeId>,
+    /// Those of them behind which the loop's next chunk comes, where the loop over chunks and the one in it are one.
+    pub ends_chunk: BTreeSet<NodeId>,
     /// First iterations stand here, in front of the loop.
     pub before: BTreeSet<NodeId>,
     /// Whether iterations may run beside the loop, unless it is known how many there are.
     pub is_incomplete: bool,
-    /// Whether its turns may be chunks of iterations, whatever is known.
+    /// Whether its turns may be chunks of iterations, unless each chunk was told.
     pub may_be_chunks: bool,
     /// Whether what turns is found by tests: then no turn is only a test.
     pub by_tests: bool,
@@ -88,8 +90,10 @@ impl Finder<'_> {
         };
         if self.cyclic.contains(&id) {
             let inner: Vec<NodeId> = loops.members(id).iter().copied().filter(is_inner).collect();
-            turns.is_incomplete = !inner.is_empty();
-            turns.may_be_chunks = inner.into_iter().any(|test| !self.split(id, test, &of_place, &mut turns));
+            for test in inner {
+                turns.may_be_chunks |= !self.split(id, test, &of_place, &mut turns);
+            }
+            turns.is_incomplete = turns.may_be_chunks;
         }
         if !turns.by_tests {
             let Turns { is_incomplete, may_be_chunks, .. } = turns;
@@ -130,7 +134,8 @@ impl Finder<'_> {
         turns.begins.remove(&test);
         turns.begins.insert(*body);
         turns.aside.insert(test);
-        turns.aside.extend(steps);
+        turns.aside.extend(&steps);
+        turns.ends_chunk.extend(steps);
         true
     }
 
