@@ -68,6 +68,16 @@ pub(crate) static COUNTS: &[Column] = &[
     }),
     counted("simt_efficiency", "thread_instructions / (fetches x warp_size): 0 to 1.", |o| o.simt_efficiency().into()),
     counted(
+        "gpu_efficiency",
+        "The same with instructions as an NVIDIA GPU has them, and lanes that are predicated off counted as active.",
+        |o| o.gpu_efficiency().into(),
+    ),
+    counted(
+        "gpu_fetches",
+        "Warp instructions as an NVIDIA GPU has them: each of the processor's as what it costs there.",
+        |o| (o.counts.gpu_fetches / 10).into(),
+    ),
+    counted(
         "divergent_fetches",
         "Warp instructions issued for fewer lanes than were live (not finished); in a block, for fewer than had homes of live lanes.",
         |o| o.counts.divergent_fetches.into(),

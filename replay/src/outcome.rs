@@ -90,6 +90,15 @@ impl Outcome {
         (slots > 0.0).then(|| self.counts.thread_instructions() as f64 / slots)
     }
 
+    /// The same with instructions as a GPU has them (in tenths: see [`Counts::gpu_fetches`](crate::Counts)), and lanes that
+    /// are predicated off counted as active.
+    #[must_use]
+    pub fn gpu_efficiency(&self) -> Option<f64> {
+        let slots = self.counts.gpu_fetches as f64 * self.warp_size as f64;
+        let active = self.counts.gpu_instructions + 10 * self.tally.predicated_off.unwrap_or(0);
+        (slots > 0.0).then(|| (active as f64 / slots).min(1.0))
+    }
+
     /// (Thread instructions + those of lanes that were predicated off) / (fetches x warp size): 0 to 1. None for models
     /// that predicate nothing.
     #[must_use]

@@ -13,7 +13,7 @@ use trace_format::{ThreadId, Trace};
 use crate::lanes::{self, FEW, WARP};
 use crate::pieces::{self, Candidate};
 use crate::verdict::Case;
-use crate::{Balance, COLLECTING, Evidence, Figure, Items, Question, Verdict, efficiency};
+use crate::{Balance, COLLECTING, Evidence, Figure, Items, Machine, Question, Verdict, efficiency};
 
 /// The most branches with a call on both sides for which the gain of a single call is replayed.
 const BRANCHES: usize = 4;
@@ -219,7 +219,10 @@ impl Judge<'_> {
         let options = ReplayOptions { warp_size: Some(warp_size), measures, ..self.plain() };
         let prepared = Prepared::new(&view, true)?;
         let outcome = prepared.replay(std::slice::from_ref(self.model), &options, None, &|_, _| {})?.into_iter().next();
-        let Some((outcome, efficiency)) = outcome.and_then(|o| efficiency(&o).map(|e| (o, e))) else { return Ok(None) };
+        let machine = figure.machine.and_then(Machine::named);
+        let Some((outcome, efficiency)) = outcome.and_then(|o| efficiency(&o, machine).map(|e| (o, e))) else {
+            return Ok(None);
+        };
         let replayed = Some(outcome.lanes).filter(|replayed| *replayed < all);
         let items = Items { typed, what, lanes: all, replayed, warp_size, efficiency, dealt };
         let Some(source) = source else { return Ok(Some(Found { pieces: (items, None), kept })) };

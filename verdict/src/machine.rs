@@ -43,6 +43,8 @@ struct Facts {
     lanes: usize,
     /// Bytes of a memory transaction: one of [`replay::metrics::TRANSACTION_SIZES`].
     transaction: u64,
+    /// Whether [`Outcome::gpu_efficiency`] counts its instructions.
+    has_costs: bool,
 }
 
 /// What is replayed: the models that were named, or those of a machine. Default: an NVIDIA GPU.
@@ -102,6 +104,7 @@ impl Machine {
                 others: "hanoi:placement=nak,wave:predicate=4",
                 lanes: 32,
                 transaction: 32,
+                has_costs: true,
             },
             Machine::Amd => Facts {
                 name: "amd",
@@ -109,6 +112,7 @@ impl Machine {
                 others: "tf-stack,ipdom:placement=structured",
                 lanes: 64,
                 transaction: 64,
+                has_costs: false,
             },
             Machine::IntelGpu => Facts {
                 name: "intel-gpu",
@@ -116,6 +120,7 @@ impl Machine {
                 others: "wave,ipdom:placement=structured",
                 lanes: 16,
                 transaction: 64,
+                has_costs: false,
             },
             Machine::Avx512 => Facts {
                 name: "avx512",
@@ -123,6 +128,7 @@ impl Machine {
                 others: "ipdom:placement=structured",
                 lanes: 16,
                 transaction: 64,
+                has_costs: false,
             },
         }
     }
@@ -148,14 +154,14 @@ impl Machine {
         options: &ReplayOptions,
         with_others: bool,
     ) -> replay::Result<Option<Range>> {
-        let Some(of_first) = efficiency(first) else { return Ok(None) };
+        let Some(of_first) = efficiency(first, Some(self)) else { return Ok(None) };
         let others = match with_others {
             true => Spec::parse_list(self.facts().others).expect("the registry has them"),
             false => Vec::new(),
         };
         let options = ReplayOptions { measures: Vec::new(), ..options.clone() };
         let outcomes = prepared.replay(&others, &options, None, &|_, _| {})?;
-        let others = outcomes.iter().filter_map(|o| Some((o.heuristic.clone(), efficiency(o)?))).collect();
+        let others = outcomes.iter().filter_map(|o| Some((o.heuristic.clone(), efficiency(o, Some(self))?))).collect();
         let heuristic = first.heuristic.clone();
         let mut range = Range { machine: self, heuristic, efficiency: of_first, others, worst: None };
         if range.is_wide() {
@@ -166,10 +172,12 @@ impl Machine {
 }
 
 /// The efficiency of an outcome as a GPU's counters show it, with predicated lanes where the model has such; none if it
-/// has no figure.
+/// has no figure. On a machine of which the costs of instructions are known, it is that of its own instructions.
 #[must_use]
-pub fn efficiency(outcome: &Outcome) -> Option<f64> {
-    outcome.is_complete().then(|| outcome.active_efficiency().or_else(|| outcome.simt_efficiency()))?
+pub fn efficiency(outcome: &Outcome, machine: Option<Machine>) -> Option<f64> {
+    let of_costs = || machine.filter(|machine| machine.facts().has_costs).and_then(|_| outcome.gpu_efficiency());
+    let plain = || outcome.active_efficiency().or_else(|| outcome.simt_efficiency());
+    outcome.is_complete().then(|| of_costs().or_else(plain))?
 }
 
 impl Default for Subject {
@@ -190,6 +198,12 @@ impl Subject {
                 Subject { machine: Some(of), models: vec![of.model()], is_typed: machine.is_some() }
             }
         }
+    }
+
+    /// The efficiency of an outcome, as the machine counts it: see [`efficiency`].
+    #[must_use]
+    pub fn efficiency(&self, outcome: &Outcome) -> Option<f64> {
+        efficiency(outcome, self.machine)
     }
 
     /// Whether this is a machine, for which a verdict is given.
@@ -271,7 +285,7 @@ impl Range {
     /// A line for people.
     #[must_use]
     pub fn line(&self) -> String {
-        let Facts { name, transaction, .. } = self.machine.facts();
+        let Facts { name, transaction, has_costs, .. } = self.machine.facts();
         let (least, most) = self.bounds();
         let hint = if self.is_wide() {
             let at = self.worst.as_ref().map_or_else(String::new, Worst::phrase);
@@ -288,8 +302,9 @@ impl Range {
             format!("its models say {} to {}", percent(least), percent(most))
         };
         let (efficiency, model) = (percent(self.efficiency), &self.heuristic);
+        let costs = if has_costs { "of the GPU's instructions, " } else { "" };
         format!(
-            "{name}: {efficiency} SIMT efficiency (by {model}; {agree}; memory in transactions of {transaction} \
+            "{name}: {efficiency} SIMT efficiency ({costs}by {model}; {agree}; memory in transactions of {transaction} \
              bytes).{hint}\n"
         )
     }

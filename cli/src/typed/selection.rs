@@ -37,7 +37,8 @@ pub(crate) struct Selection {
     #[arg(long = "loop", value_name = "PLACE")]
     pub(crate) at_loop: Option<Place>,
 
-    /// The code to replay: all (except the inside of the thread runtime), or main (the main executable only)
+    /// The code to replay: all (except the inside of the thread runtime and of mathematical functions, which a GPU has
+    /// its own of), main (of that, the main executable only), or whole (with the inside of mathematical functions)
     #[arg(long, value_name = "CODE", default_value = "all")]
     pub(crate) code: CodeFilter,
 

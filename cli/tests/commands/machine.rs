@@ -95,7 +95,7 @@ fn a_machine_has_its_warps_and_says_how_far_its_models_agree() {
     assert_eq!(nvidia["heuristic"], "hanoi:registers=16,placement=structured,predicate=4");
     let table = succeed("replay", &["--machine", "nvidia", "-W", "16", &trace]);
     assert!(table.contains("of 2 warps of 16 lanes"), "{table}");
-    assert!(table.contains("nvidia: ") && table.contains("SIMT efficiency (by hanoi:"));
+    assert!(table.contains("nvidia: ") && table.contains("SIMT efficiency (of the GPU's instructions, by hanoi:"));
     // A build whose control flow is a GPU's leaves nothing to advise.
     let clear = succeed("replay", &["--machine", "nvidia", &traced(folder.path(), "collatz", ["clang-19", "-O1"])]);
     assert!(table.contains("--shape gpu") && !clear.contains("--shape gpu"), "{clear}");
@@ -130,8 +130,7 @@ fn without_a_heuristic_every_verb_is_about_nvidia() {
             let json = succeed("replay", &["--heuristic", name, "-W", "32", "--json", &trace]);
             let json: Value = serde_json::from_str(&json).unwrap();
             assert!(json["machine"].is_null(), "{name}");
-            let result = &json["results"][0];
-            result.get("active_efficiency").unwrap_or(&result["simt_efficiency"]).as_f64().unwrap()
+            json["results"][0]["gpu_efficiency"].as_f64().unwrap()
         })
         .collect();
     assert_eq!(nvidia["efficiency"].as_f64(), named.last().copied());

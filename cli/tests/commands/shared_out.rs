@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::support::{has_openmp_of_clang, root, succeed};
 
 /// A program, how many iterations its loop has over all of its forks, and the efficiency that they have.
-const PROGRAMS: [(&str, u64, [f64; 2]); 9] = [
+const PROGRAMS: [(&str, u64, [f64; 2]); 10] = [
     // A breadth-first search: the inner loop's branch has the outer one's line.
     ("bfsl", 8192, [0.15, 0.21]),
     ("row3", 4096, [0.40, 0.44]),
@@ -23,6 +23,8 @@ const PROGRAMS: [(&str, u64, [f64; 2]); 9] = [
     ("col", 4096, [0.95, 1.0]),
     // clang's reduction tries again until no other thread was there.
     ("rc", 1024, [0.5, 0.54]),
+    // Calls a mathematical function, which parts no lanes of a GPU.
+    ("mth", 4096, [0.99, 1.0]),
 ];
 
 /// Those that clang unrolls or vectorises at -O2.

@@ -3,7 +3,7 @@
 use iced_x86::{ConditionCode, Mnemonic, OpKind, Register as R};
 use trace_format::{Kind, Pc, SpEffect};
 
-use super::{Stack, flags, kind, operation, part, sp_effect, step, target_of, x87};
+use super::{Stack, flags, gpu_costs, kind, operation, part, sp_effect, step, target_of, x87};
 use crate::{Access, Condition, Memory, Operand, Operation, Register, RegisterPart, Registers, Segment, Step, Use};
 
 /// A decoded instruction of a [`Table`](crate::Table).
@@ -250,6 +250,12 @@ impl<'a> Instruction<'a> {
     #[must_use]
     pub fn takes_carry(self) -> bool {
         matches!(self.decoded.mnemonic(), Mnemonic::Adc | Mnemonic::Sbb)
+    }
+
+    /// How many instructions a GPU has for it, in tenths.
+    #[must_use]
+    pub fn gpu_tenths(self) -> u32 {
+        gpu_costs::tenths(self)
     }
 
     /// What it does with values.

@@ -9,6 +9,10 @@ pub struct Counts {
     pub divergent_fetches: u64,
     /// Thread instructions in those fetches.
     pub divergent_instructions: u64,
+    /// The same fetches as instructions of a GPU, in tenths, and those times their active lanes.
+    pub gpu_fetches: u64,
+    /// See there.
+    pub gpu_instructions: u64,
     /// Waits for a lock or barrier that were cut short because no lane could run: the lanes left out of the replay
     /// would have gone first.
     pub forced: u64,
@@ -21,8 +25,10 @@ impl Counts {
 
     /// So many instructions were fetched for `active` lanes: all that could be active or, `divergent`, not all.
     #[inline]
-    pub(crate) fn fetched(&mut self, active: usize, divergent: bool, instructions: u64) {
+    pub(crate) fn fetched(&mut self, active: usize, divergent: bool, (instructions, gpu_tenths): (u64, u64)) {
         self.active[active - 1] += instructions;
+        self.gpu_fetches += gpu_tenths;
+        self.gpu_instructions += gpu_tenths * active as u64;
         if divergent {
             self.divergent_fetches += instructions;
             self.divergent_instructions += instructions * active as u64;
@@ -49,6 +55,8 @@ impl Counts {
         self.active.iter_mut().zip(&other.active).for_each(|(a, b)| *a += b);
         self.divergent_fetches += other.divergent_fetches;
         self.divergent_instructions += other.divergent_instructions;
+        self.gpu_fetches += other.gpu_fetches;
+        self.gpu_instructions += other.gpu_instructions;
         self.forced += other.forced;
     }
 }

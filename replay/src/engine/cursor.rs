@@ -238,6 +238,7 @@ fn common_prefix(a: &[Code], b: &[Code]) -> usize {
 pub(crate) struct RunTotal {
     pub(crate) segments: usize,
     pub(crate) instructions: u64,
+    pub(crate) gpu_tenths: u64,
     addresses: usize,
     recorded: usize,
     /// The stack-pointer change since the last recorded one, or since the run began.
@@ -260,6 +261,7 @@ impl RunTotal {
     pub(crate) fn add(&mut self, brief: &Brief) {
         self.segments += 1;
         self.instructions += u64::from(brief.instructions);
+        self.gpu_tenths += u64::from(brief.gpu_tenths);
         self.addresses += brief.addresses as usize;
         if brief.recorded {
             (self.recorded, self.sp) = (self.recorded + 1, 0);

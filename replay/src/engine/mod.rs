@@ -252,7 +252,10 @@ impl<'a> Replay<'a> {
         let end = if by_instruction { offset + 1 } else { segment.len() as u32 };
         let instructions = &segment.instructions[offset as usize..end as usize];
         let active = lanes.len();
-        self.counts.fetched(active, active < self.live_homes, instructions.len() as u64);
+        let whole = u64::from(self.briefs[state.segment.0 as usize].gpu_tenths);
+        let until = |instruction: u32| whole * u64::from(instruction) / segment.len() as u64;
+        let gpu_tenths = until(end) - until(offset);
+        self.counts.fetched(active, active < self.live_homes, (instructions.len() as u64, gpu_tenths));
         if !metrics.is_empty() {
             let step = self.told_step(lanes, instructions);
             for metric in metrics.iter_mut() {
@@ -331,7 +334,7 @@ impl<'a> Replay<'a> {
         let Some(last) = inner.iter().rposition(|id| self.briefs[id.0 as usize].transfers) else { return Ok(false) };
         let ids = &inner[..=last];
         let total = cursor::RunTotal::of(ids, self.briefs);
-        self.counts.fetched(lanes.len(), false, total.instructions);
+        self.counts.fetched(lanes.len(), false, (total.instructions, total.gpu_tenths));
         self.tell_run(lanes, ids, total.instructions, metrics)?;
         let first_starts_block = lanes.iter().filter(|l| self.states[l.index()].starts_block).collect();
         for lane in lanes {

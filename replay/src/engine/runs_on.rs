@@ -55,7 +55,7 @@ impl Replay<'_> {
             return Ok(false);
         }
         let active = lanes.len();
-        self.counts.fetched(active, active < self.live_homes, total.instructions);
+        self.counts.fetched(active, active < self.live_homes, (total.instructions, total.gpu_tenths));
         let starts_block = self.briefs[id.0 as usize].transfers;
         if self.lead.tells_run() || !metrics.is_empty() {
             self.run.clear();

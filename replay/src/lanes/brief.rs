@@ -1,6 +1,6 @@
 //! Segments in few bytes: what a run of them needs to know of each.
 
-use heuristics::{PlaceId, Segment, SegmentTable};
+use heuristics::{PlaceId, Segment, SegmentId, SegmentTable};
 
 /// What a run of segments needs to know of each, packed.
 #[derive(Clone, Copy)]
@@ -11,6 +11,8 @@ pub struct Brief {
     pub(crate) last: trace_format::Pc,
     pub(crate) place: PlaceId,
     pub(crate) instructions: u32,
+    /// How many instructions a GPU has for it, in tenths.
+    pub(crate) gpu_tenths: u32,
     pub(crate) addresses: u32,
     pub(crate) sp: i32,
     pub(crate) level: i8,
@@ -20,12 +22,18 @@ pub struct Brief {
 }
 
 impl Brief {
-    /// The briefs of all segments, by number.
+    /// The briefs of all segments, by number, as a GPU's instructions count one by one.
     #[must_use]
     pub fn all(segments: &SegmentTable) -> Vec<Brief> {
+        Brief::with_costs(segments, &|id| 10 * segments[id].len() as u32)
+    }
+
+    /// The briefs of all segments, by number; `gpu_tenths`: see [`LaneSource::gpu_tenths`](crate::LaneSource).
+    #[must_use]
+    pub fn with_costs(segments: &SegmentTable, gpu_tenths: &dyn Fn(SegmentId) -> u32) -> Vec<Brief> {
         segments
             .iter()
-            .map(|(_, segment)| {
+            .map(|(id, segment)| {
                 let (sp, recorded) = match segment.sp {
                     trace_format::SpEffect::Add(change) => (change, false),
                     trace_format::SpEffect::Recorded => (0, true),
@@ -38,6 +46,7 @@ impl Brief {
                     last: segment.last().pc,
                     place: segment.place,
                     instructions,
+                    gpu_tenths: gpu_tenths(id),
                     addresses,
                     sp,
                     level,

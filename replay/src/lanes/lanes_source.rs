@@ -1,6 +1,6 @@
 //! Where the engine gets its lanes from: a view of a trace, or lanes kept in memory.
 
-use heuristics::SegmentTable;
+use heuristics::{SegmentId, SegmentTable};
 
 use crate::{EpisodeId, Kept, LaneStream, LockId, Locks};
 
@@ -11,6 +11,11 @@ pub trait LaneSource: Sync {
 
     /// The static program.
     fn segments(&self) -> &SegmentTable;
+
+    /// How many instructions a GPU has for a segment, in tenths. Default: as many as the segment has.
+    fn gpu_tenths(&self, id: SegmentId) -> u32 {
+        10 * self.segments()[id].len() as u32
+    }
 
     /// A lane's stream from its beginning.
     fn stream(&self, lane: usize) -> Box<dyn LaneStream + '_>;

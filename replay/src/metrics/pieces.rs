@@ -147,6 +147,7 @@ mod tests {
                 last: Pc(start + 1),
                 place: PlaceId(n as u32),
                 instructions: 2,
+                gpu_tenths: 10,
                 addresses: 0,
                 sp: 0,
                 level: *level,

@@ -1,6 +1,6 @@
 //! A view is a source of lanes.
 
-use heuristics::SegmentTable;
+use heuristics::{SegmentId, SegmentTable};
 
 use super::View;
 use crate::{EpisodeId, Kept, LaneSource, LaneStream, LockId, Locks};
@@ -12,6 +12,10 @@ impl LaneSource for View {
 
     fn segments(&self) -> &SegmentTable {
         View::segments(self)
+    }
+
+    fn gpu_tenths(&self, id: SegmentId) -> u32 {
+        View::gpu_tenths(self, id)
     }
 
     fn stream(&self, lane: usize) -> Box<dyn LaneStream + '_> {

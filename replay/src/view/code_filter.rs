@@ -1,10 +1,10 @@
 //! Which code is replayed: what lies outside the main executable, and what belongs to synchronisation, the thread
-//! runtime, and the runtimes of sanitizers.
+//! runtime, mathematical functions, and the runtimes of sanitizers.
 
 use trace_format::{Module, ModuleRole, Pc, STUB_NAME, Trace};
 
-use super::CodeFilter;
 use super::thread_state::Side;
+use super::{CodeFilter, mathematics};
 
 /// What the code filter says about a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub(super) enum Class {
     SyncRuntime,
     /// It belongs to the runtime of a sanitizer, or of stacks in pieces.
     Checks,
+    /// It is a mathematical function's of the C library.
+    Mathematics,
 }
 
 /// Libraries that are thread runtime as a whole.
@@ -46,6 +48,10 @@ impl<'a> Classifier<'a> {
         }
         if self.is_runtime(module, pc) {
             return Class::SyncRuntime;
+        }
+        let name = self.trace.symbol_of(pc).map_or("", |symbol| symbol.name.as_str());
+        if self.filter != CodeFilter::Whole && mathematics::is_of_library(module, self.is_static, name) {
+            return Class::Mathematics;
         }
         let in_main = module.is_some_and(|m| m.role == ModuleRole::Main);
         if self.filter == CodeFilter::Main && !in_main { Class::OutsideMain } else { Class::Keep }

@@ -11,10 +11,12 @@
 mod as_source;
 mod blocks;
 mod code_filter;
+mod costs;
 mod cut;
 mod first_look;
 mod frames;
 mod locks;
+mod mathematics;
 mod options;
 mod plan;
 mod stream;
@@ -24,7 +26,7 @@ mod text;
 mod thread_state;
 mod threads;
 
-use heuristics::SegmentTable;
+use heuristics::{SegmentId, SegmentTable};
 use trace_format::{Pc, Trace};
 
 use self::cut::Cut;
@@ -49,6 +51,8 @@ pub struct View {
     lanes: Vec<LaneOrigin>,
     streams: Streams,
     summary: Summary,
+    /// By segment: see [`LaneSource::gpu_tenths`](crate::LaneSource::gpu_tenths).
+    gpu_tenths: Vec<u32>,
 }
 
 /// Where lanes' streams come from.
@@ -100,7 +104,8 @@ impl View {
         }
         let kept = followed.kept(&stays);
         let streams = Streams::Whole { stays, kept };
-        let view = View { trace: trace.clone(), locks: options.locks, plan, lanes, streams, summary };
+        let gpu_tenths = costs::of_segments(trace, &plan.table, options.code);
+        let view = View { trace: trace.clone(), locks: options.locks, plan, lanes, streams, summary, gpu_tenths };
         view.cut(&options.lanes, &threads)
     }
 
@@ -113,10 +118,10 @@ impl View {
             Lanes::Marks => cut::into_marked(&self)?,
             Lanes::Iterations(loops) => cut::into_turns(&self, loops, &bodies(threads), &taskloops(threads))?,
         };
-        let View { trace, locks, plan, summary, .. } = self;
+        let View { trace, locks, plan, summary, gpu_tenths, .. } = self;
         let (kept, count) = (what.kept, lanes.len());
         let summary = Summary { kept, lanes: count, generations: 1, cut: Some(what), ..summary };
-        Ok(View { trace, locks, plan, lanes, streams: Streams::Cut(cut), summary })
+        Ok(View { trace, locks, plan, lanes, streams: Streams::Cut(cut), summary, gpu_tenths })
     }
 
     /// The view of some of its lanes, whose numbers rise: what judges a run that is too long to be replayed whole. Its
@@ -147,6 +152,12 @@ impl View {
     #[must_use]
     pub fn segments(&self) -> &SegmentTable {
         &self.plan.table
+    }
+
+    /// How many instructions a GPU has for a segment, in tenths: see [`LaneSource::gpu_tenths`](crate::LaneSource::gpu_tenths).
+    #[must_use]
+    pub fn gpu_tenths(&self, id: SegmentId) -> u32 {
+        self.gpu_tenths.get(id.0 as usize).copied().unwrap_or(0)
     }
 
     /// The lanes: by generation, those of one in thread order.

@@ -24,11 +24,14 @@ pub enum Region {
 /// Which code is replayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum CodeFilter {
-    /// Everything but the inside of synchronisation and thread-runtime functions.
+    /// Everything but the inside of synchronisation and thread-runtime functions, and of the C library's mathematical
+    /// functions.
     #[default]
     All,
     /// Of that, only what lies in the main executable.
     Main,
+    /// All, and the inside of mathematical functions.
+    Whole,
 }
 
 /// Which loops count as spin-waiting, besides those with a `pause` or a yield.
@@ -124,7 +127,7 @@ impl FromStr for Region {
 
 impl CodeFilter {
     /// Every choice, in the order of the help text.
-    pub const ALL: [CodeFilter; 2] = [CodeFilter::All, CodeFilter::Main];
+    pub const ALL: [CodeFilter; 3] = [CodeFilter::All, CodeFilter::Main, CodeFilter::Whole];
 
     /// Its name on the command line.
     #[must_use]
@@ -132,6 +135,7 @@ impl CodeFilter {
         match self {
             CodeFilter::All => "all",
             CodeFilter::Main => "main",
+            CodeFilter::Whole => "whole",
         }
     }
 }
@@ -147,7 +151,7 @@ impl FromStr for CodeFilter {
 
     fn from_str(text: &str) -> Result<CodeFilter> {
         let found = CodeFilter::ALL.into_iter().find(|c| c.name() == text);
-        found.ok_or_else(|| Error::Request(format!("`{text}` is not a choice of code: give `all` or `main`")))
+        found.ok_or_else(|| Error::Request(format!("`{text}` is not a choice of code: give `all`, `main` or `whole`")))
     }
 }
 
@@ -167,7 +171,7 @@ mod tests {
 
     #[test]
     fn an_unknown_choice_is_told_the_known_ones() {
-        assert!("both".parse::<CodeFilter>().unwrap_err().to_string().contains("`all` or `main`"));
+        assert!("both".parse::<CodeFilter>().unwrap_err().to_string().contains("`all`, `main` or `whole`"));
         assert!("".parse::<Region>().is_err());
     }
 

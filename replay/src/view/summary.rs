@@ -113,6 +113,8 @@ pub struct Summary {
     pub outside_main: u64,
     /// Instructions in the region that belong to synchronisation and the thread runtime.
     pub sync_runtime: u64,
+    /// Instructions in the region inside of mathematical functions of the C library.
+    pub mathematics: u64,
     /// Instructions of critical sections, where those were to be dropped.
     pub critical: u64,
     /// Instructions of spin-waiting.
@@ -151,6 +153,7 @@ impl Summary {
             ("in last tests of loops", last_tests),
             ("outside the main executable", self.outside_main),
             ("in synchronisation and thread runtime", self.sync_runtime),
+            ("in mathematical functions", self.mathematics),
             ("in critical sections", self.critical),
             ("spin-waiting", self.spin),
         ];

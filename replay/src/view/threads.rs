@@ -49,6 +49,7 @@ impl Threads {
             summary.outside_region += counts.outside_region;
             summary.outside_main += counts.outside_main;
             summary.sync_runtime += counts.sync_runtime;
+            summary.mathematics += counts.mathematics;
             summary.critical += counts.critical;
             summary.spin += counts.spin;
             summary.own_waits += counts.own_waits;

@@ -467,10 +467,14 @@ impl Advisor<'_> {
         })
     }
 
-    /// The share of its warps' fetches that would remain if all lanes of a warp had the same length.
+    /// The efficiency if all lanes of a warp had the same length. Lengths are in the processor's instructions; of the
+    /// machine's as much is saved of what is lost.
     fn evened(&self, slots: u64) -> f64 {
         let balance = balance::of_lanes(self.view, self.outcome).map_or(1.0, |(balance, _)| balance);
-        self.without(slots).min(self.efficiency / balance.max(f64::MIN_POSITIVE)).min(1.0)
+        let before = crate::efficiency(self.outcome, None).unwrap_or(self.efficiency);
+        let after = (before / balance.max(f64::MIN_POSITIVE)).min(1.0);
+        let saved = (after - before) / (1.0 - before).max(f64::MIN_POSITIVE);
+        self.without(slots).min(self.efficiency + saved * (1.0 - self.efficiency)).min(1.0)
     }
 }
 

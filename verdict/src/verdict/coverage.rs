@@ -18,8 +18,10 @@ pub const LITTLE: f64 = 0.1;
 /// Which part of the program the lanes are.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Coverage {
-    /// Thread instructions in lanes.
+    /// Thread instructions in lanes, those inside of mathematical functions among them, whose calls stand for them.
     pub kept: u64,
+    /// Those inside of mathematical functions.
+    pub mathematics: u64,
     /// Thread instructions in the trace.
     pub instructions: u64,
     /// Those that are not in lanes, by reason, the most first.
@@ -55,9 +57,11 @@ impl Coverage {
     /// The coverage of what a view took.
     #[must_use]
     pub fn of(summary: &Summary) -> Coverage {
-        let mut dropped = summary.dropped();
+        let mathematics = summary.mathematics;
+        let mut dropped = Summary { mathematics: 0, ..summary.clone() }.dropped();
         dropped.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
-        Coverage { kept: summary.kept, instructions: summary.instructions, dropped, greatest: greatest(summary) }
+        let kept = summary.kept + mathematics;
+        Coverage { kept, mathematics, instructions: summary.instructions, dropped, greatest: greatest(summary) }
     }
 
     /// 0 to 1; 1 of nothing.
@@ -87,8 +91,12 @@ impl Coverage {
     /// In one sentence.
     #[must_use]
     pub fn sentence(&self) -> String {
+        let inside = match self.mathematics {
+            0 => String::new(),
+            count => format!(" ({} of them inside of mathematical functions)", grouped(count)),
+        };
         let of = format!(
-            "{} of the program's {} thread instructions are in these lanes",
+            "{} of the program's {} thread instructions are in these lanes{inside}",
             share(self.share()),
             grouped(self.instructions)
         );

@@ -22,6 +22,8 @@ const WIDE: f64 = 0.05;
 struct Replayed<'a> {
     path: &'a Path,
     outcomes: Vec<Outcome>,
+    /// Of each outcome, as the machine counts it, where it is no way out of a deadlock.
+    efficiencies: Vec<Option<f64>>,
 }
 
 /// Replays each of the traces, and shows for each heuristic the least, the median and the most of their figures.
@@ -54,20 +56,17 @@ pub(super) fn run(typed: &Typed) -> anyhow::Result<ExitCode> {
         let needs_control_flow = subject.models.iter().any(|spec| spec.entry().needs_control_flow);
         let prepared = Prepared::new(&view, needs_control_flow)?;
         let outcomes = prepared.replay(&subject.models, &options, None, &|_, _| {})?;
-        all.push(Replayed { path, outcomes });
+        let efficiency = |o: &Outcome| subject.efficiency(o).filter(|_| o.deadlock.is_none());
+        let efficiencies = outcomes.iter().map(efficiency).collect();
+        all.push(Replayed { path, outcomes, efficiencies });
         bar.inc(1);
     }
     bar.finish_and_clear();
     match typed.json {
         true => print(&format!("{:#}\n", to_json(&all)), WithColours::No)?,
-        false => show(&table(&all), WithColours::No)?,
+        false => show(&table(&all, subject.is_machine()), WithColours::No)?,
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// The efficiency that a GPU counts, with predicated lanes where the model has such.
-fn efficiency(outcome: &Outcome) -> Option<f64> {
-    verdict::efficiency(outcome).filter(|_| outcome.deadlock.is_none())
 }
 
 /// The least, the median (of an even number the lower) and the most.
@@ -79,20 +78,20 @@ fn spread(mut values: Vec<f64>) -> Option<[f64; 3]> {
 /// By heuristic: its name, the spread of its efficiency, and how many traces have one.
 fn spreads(all: &[Replayed]) -> Vec<(String, Option<[f64; 3]>, usize)> {
     let of_model = |model: usize| {
-        let values: Vec<f64> = all.iter().filter_map(|replayed| efficiency(&replayed.outcomes[model])).collect();
+        let values: Vec<f64> = all.iter().filter_map(|replayed| replayed.efficiencies[model]).collect();
         let count = values.len();
         (all[0].outcomes[model].heuristic.clone(), spread(values), count)
     };
     (0..all[0].outcomes.len()).map(of_model).collect()
 }
 
-fn table(all: &[Replayed]) -> String {
+fn table(all: &[Replayed], of_machine: bool) -> String {
     let shown = |value: Option<f64>| value.map_or_else(|| "none".to_owned(), percent);
     let mut of_traces = vec![["trace", "lanes", "thread instructions", "fetches", "efficiency"].map(str::to_owned)];
-    of_traces.extend(all.iter().map(|Replayed { path, outcomes }| {
+    of_traces.extend(all.iter().map(|Replayed { path, outcomes, efficiencies }| {
         let first = &outcomes[0];
         let [instructions, fetches] = [first.counts.thread_instructions(), first.counts.fetches()].map(grouped);
-        [path.display().to_string(), first.lanes.to_string(), instructions, fetches, shown(efficiency(first))]
+        [path.display().to_string(), first.lanes.to_string(), instructions, fetches, shown(efficiencies[0])]
     }));
     let mut rows = vec![["heuristic", "least", "median", "most", "traces"].map(str::to_owned)];
     let spreads = spreads(all);
@@ -102,9 +101,10 @@ fn table(all: &[Replayed]) -> String {
     }));
     let first_left = |column| if column == 0 { Align::Left } else { Align::Right };
     let mut text = format!(
-        "{}\n{}efficiency: thread instructions / (fetches x lanes of a warp), above by {}\n",
+        "{}\n{}efficiency: {}, above by {}\n",
         width::of_results().table(&of_traces, first_left),
         width::of_results().table(&rows, first_left),
+        if of_machine { "of the machine's instructions" } else { "thread instructions / (fetches x lanes of a warp)" },
         spreads[0].0
     );
     let wide = spreads.iter().filter_map(|(_, spread, _)| *spread).any(|[least, _, most]| most - least > WIDE);
@@ -118,10 +118,10 @@ fn table(all: &[Replayed]) -> String {
 }
 
 fn to_json(all: &[Replayed]) -> Value {
-    let of_outcome = |outcome: &Outcome| {
+    let of_outcome = |(outcome, efficiency): (&Outcome, &Option<f64>)| {
         json!({
             "heuristic": outcome.heuristic,
-            "efficiency": efficiency(outcome),
+            "efficiency": efficiency,
             "fetches": outcome.counts.fetches(),
             "thread_instructions": outcome.counts.thread_instructions(),
             "lanes": outcome.lanes,
@@ -129,7 +129,7 @@ fn to_json(all: &[Replayed]) -> Value {
         })
     };
     let of_trace = |replayed: &Replayed| {
-        let results: Vec<Value> = replayed.outcomes.iter().map(of_outcome).collect();
+        let results: Vec<Value> = replayed.outcomes.iter().zip(&replayed.efficiencies).map(of_outcome).collect();
         json!({ "trace": replayed.path.display().to_string(), "results": results })
     };
     let of_model = |(heuristic, spread, traces): (String, Option<[f64; 3]>, usize)| {

@@ -6,6 +6,7 @@ pub(in crate::view) enum Reason {
     OutsideRegion,
     OutsideMain,
     SyncRuntime,
+    Mathematics,
     Critical,
 }
 
@@ -16,6 +17,7 @@ pub(in crate::view) struct Counts {
     pub outside_region: u64,
     pub outside_main: u64,
     pub sync_runtime: u64,
+    pub mathematics: u64,
     pub critical: u64,
     pub spin: u64,
     /// Not instructions: how often the thread waited in the kernel outside of all known functions.
@@ -30,6 +32,7 @@ impl Counts {
             outside_region: self.outside_region - before.outside_region,
             outside_main: self.outside_main - before.outside_main,
             sync_runtime: self.sync_runtime - before.sync_runtime,
+            mathematics: self.mathematics - before.mathematics,
             critical: self.critical - before.critical,
             spin: self.spin - before.spin,
             own_waits: self.own_waits - before.own_waits,
@@ -41,6 +44,7 @@ impl Counts {
         self.outside_region += more.outside_region;
         self.outside_main += more.outside_main;
         self.sync_runtime += more.sync_runtime;
+        self.mathematics += more.mathematics;
         self.critical += more.critical;
         self.spin += more.spin;
         self.own_waits += more.own_waits;
@@ -51,6 +55,7 @@ impl Counts {
         self.outside_region *= by;
         self.outside_main *= by;
         self.sync_runtime *= by;
+        self.mathematics *= by;
         self.critical *= by;
         self.spin *= by;
         self.own_waits *= by;
@@ -61,6 +66,7 @@ impl Counts {
             Reason::OutsideRegion => &mut self.outside_region,
             Reason::OutsideMain => &mut self.outside_main,
             Reason::SyncRuntime => &mut self.sync_runtime,
+            Reason::Mathematics => &mut self.mathematics,
             Reason::Critical => &mut self.critical,
         } += instructions;
     }
@@ -75,14 +81,22 @@ mod tests {
         let mut counts = Counts { kept: 5, ..Counts::default() };
         let before = counts;
         counts.kept += 2;
-        for (n, reason) in
-            (1..).zip([Reason::OutsideRegion, Reason::OutsideMain, Reason::SyncRuntime, Reason::Critical])
-        {
+        let reasons =
+            [Reason::OutsideRegion, Reason::OutsideMain, Reason::SyncRuntime, Reason::Critical, Reason::Mathematics];
+        for (n, reason) in (1..).zip(reasons) {
             counts.drop(reason, n);
         }
         (counts.spin, counts.own_waits) = (7, 1);
-        let turn =
-            Counts { kept: 2, outside_region: 1, outside_main: 2, sync_runtime: 3, critical: 4, spin: 7, own_waits: 1 };
+        let turn = Counts {
+            kept: 2,
+            outside_region: 1,
+            outside_main: 2,
+            sync_runtime: 3,
+            mathematics: 5,
+            critical: 4,
+            spin: 7,
+            own_waits: 1,
+        };
         let mut more = counts.since(&before);
         assert_eq!(more, turn);
         more.multiply(3);

@@ -180,6 +180,7 @@ impl<'a> ThreadState<'a> {
         match self.plan.blocks.class(id) {
             Class::SyncRuntime | Class::Checks => Some(Reason::SyncRuntime),
             Class::OutsideMain => Some(Reason::OutsideMain),
+            Class::Mathematics => Some(Reason::Mathematics),
             Class::Keep if self.openmp.is_helped() || self.binds(id) => Some(Reason::SyncRuntime),
             Class::Keep if self.drops_critical() => Some(Reason::Critical),
             Class::Keep => None,

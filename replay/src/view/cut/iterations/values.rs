@@ -258,7 +258,7 @@ impl State {
         }
     }
 
-    /// How often the thread's number is in what an instruction makes that shifts, or works out an address.
+    /// How often the thread's number is in what an instruction makes that shifts, widens, or works out an address.
     fn times_of_other(&self, instruction: Instruction) -> Option<i64> {
         let times = |register: Register| self.register(register).times();
         match instruction.operation() {
@@ -266,6 +266,11 @@ impl State {
                 let Operand::Constant(by) = instruction.operand(1) else { return None };
                 let one = instruction.register(0).map(|part| times(part.register))??;
                 Some(one.wrapping_shl(by as u32))
+            }
+            Operation::Extend => {
+                let mut read = instruction.uses().iter().filter(|used| used.access.reads);
+                let one = read.next().filter(|_| read.next().is_none() && instruction.memory().is_empty())?;
+                times(one.part.register)
             }
             Operation::Address => {
                 let memory = instruction.address()?;
