@@ -6,7 +6,7 @@ use std::sync::Arc;
 use heuristics::{Segment, SegmentId, SegmentTable};
 use trace_format::{BlockId, Kind, STUB_NAME, SpEffect, Trace};
 
-use super::code_filter::{Class, Classifier};
+use super::code::filter::{Class, Classifier};
 use super::first_look::region::RegionRule;
 use super::thread_state::Side;
 use crate::waiting::Waiting;

@@ -10,13 +10,11 @@
 
 mod as_source;
 mod blocks;
-mod code_filter;
-mod costs;
+mod code;
 mod cut;
 mod first_look;
 mod frames;
 mod locks;
-mod mathematics;
 mod options;
 mod plan;
 mod stream;
@@ -104,7 +102,7 @@ impl View {
         }
         let kept = followed.kept(&stays);
         let streams = Streams::Whole { stays, kept };
-        let gpu_tenths = costs::of_segments(trace, &plan.table, options.code);
+        let gpu_tenths = code::costs::of_segments(trace, &plan.table, options.code);
         let view = View { trace: trace.clone(), locks: options.locks, plan, lanes, streams, summary, gpu_tenths };
         view.cut(&options.lanes, &threads)
     }

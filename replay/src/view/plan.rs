@@ -5,7 +5,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::{Pc, Trace};
 
 use super::blocks::BlockFacts;
-use super::code_filter::Classifier;
+use super::code::filter::Classifier;
 use super::first_look::code::calls;
 use super::first_look::episodes::Episodes;
 use super::first_look::region::Choice;

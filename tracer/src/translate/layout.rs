@@ -173,8 +173,8 @@ pub mod record {
 
     /// A thread has got iterations of a loop, or none: see [`CHUNK_LEN`].
     pub const CHUNK: u32 = 0xffff_fff9;
-    /// Escape, form of the function (4), the numbers at three addresses, the step, the result, where the thread goes on,
-    /// the loop's last iteration (8 each).
+    /// Escape, form of the function (4), the numbers at three addresses, the step, the result, where the thread goes
+    /// on, the loop's last iteration (8 each).
     pub const CHUNK_LEN: u32 = 64;
 
     /// The bytes before the registers of a function that is entered: escape, hook number, time (8).

@@ -322,8 +322,7 @@ impl Advisor<'_> {
     fn regroup(&self, alike: &str) -> Option<Remedy> {
         let regrouped = self.evidence.regrouped.as_ref().filter(|outcome| outcome.is_complete())?;
         let (before, after) = (self.outcome.counts.fetches(), regrouped.counts.fetches());
-        let gains = (after as f64) < (1.0 - WORTH_DOING) * before as f64;
-        gains.then(|| Remedy {
+        ((after as f64) < (1.0 - WORTH_DOING) * before as f64).then(|| Remedy {
             kind: Kind::Regroup,
             text: format!(
                 "lanes of one warp differ in {alike}, and lanes of other warps resemble them: sort the work so that \
@@ -472,8 +471,7 @@ impl Advisor<'_> {
     fn evened(&self, slots: u64) -> f64 {
         let balance = balance::of_lanes(self.view, self.outcome).map_or(1.0, |(balance, _)| balance);
         let before = crate::efficiency(self.outcome, None).unwrap_or(self.efficiency);
-        let after = (before / balance.max(f64::MIN_POSITIVE)).min(1.0);
-        let saved = (after - before) / (1.0 - before).max(f64::MIN_POSITIVE);
+        let saved = ((before / balance.max(1e-9)).min(1.0) - before) / (1.0 - before).max(1e-9);
         self.without(slots).min(self.efficiency + saved * (1.0 - self.efficiency)).min(1.0)
     }
 }

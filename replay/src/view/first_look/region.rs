@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::{Marker, Pc, Symbol, SyncFunction, Trace, names};
 
-use crate::view::code_filter::{Class, Classifier};
+use crate::view::code::filter::{Class, Classifier};
 use crate::view::first_look::callable::is_given_work;
 use crate::view::first_look::code::{ends, marks, recorded_part};
 use crate::view::first_look::leagues::is_of_construct;

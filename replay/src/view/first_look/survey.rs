@@ -6,7 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::{Block, Chunk, Event, Item, Pc, Seq, SyncFunction, ThreadExit, ThreadId, Trace};
 
 use crate::Result;
-use crate::view::code_filter::is_of_sanitizer;
+use crate::view::code::filter::is_of_sanitizer;
 use crate::view::first_look::callable::Look;
 use crate::view::first_look::episodes::{BarrierInit, BarrierWait};
 use crate::view::first_look::task_order::{Creation, TaskRun};

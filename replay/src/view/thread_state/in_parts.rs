@@ -5,7 +5,7 @@ use heuristics::SegmentId;
 use trace_format::{Kind, SpEffect};
 
 use super::super::blocks::{Facts, Flags};
-use super::super::code_filter::Class;
+use super::super::code::filter::Class;
 use super::extents::Extent;
 use super::{Pending, Reason, ThreadState};
 use crate::{Batch, Code};

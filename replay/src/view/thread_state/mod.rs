@@ -33,7 +33,7 @@ use self::openmp::OpenMp;
 pub(super) use self::openmp::Side;
 use self::spin::Spin;
 use self::turns::Turns;
-use super::code_filter::Class;
+use super::code::filter::Class;
 use super::first_look::leagues::InLeague;
 use super::frames::Frames;
 use super::locks::Held;

@@ -231,7 +231,8 @@ impl Assembler {
         self.bytes[place] = i8::try_from(distance).expect("a short jump").cast_unsigned();
     }
 
-    /// A forward `jmp` over more, whose distance is filled in by [`Assembler::land_far`]; returns where the distance is.
+    /// A forward `jmp` over more, whose distance is filled in by [`Assembler::land_far`]; returns where the distance
+    /// is.
     pub fn far_forward(&mut self) -> usize {
         self.raw(&[0xe9, 0, 0, 0, 0]);
         self.bytes.len() - 4

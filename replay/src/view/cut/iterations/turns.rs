@@ -108,9 +108,9 @@ impl Finder<'_> {
         turns
     }
 
-    /// Where the loop over chunks and the one in it are one: turns that would begin with the inner test begin behind it,
-    /// on the side that comes back to it before the outer one. Whether there is such a side, and the other does nothing
-    /// but go on to the next chunk.
+    /// Where the loop over chunks and the one in it are one: turns that would begin with the inner test begin behind
+    /// it, on the side that comes back to it before the outer one. Whether there is such a side, and the other does
+    /// nothing but go on to the next chunk.
     fn split(&self, id: LoopId, test: NodeId, of_place: &[SegmentId], turns: &mut Turns) -> bool {
         let (loops, graph) = (self.loops, self.loops.graph());
         let is_outer = |node: NodeId| {

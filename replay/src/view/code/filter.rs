@@ -3,12 +3,13 @@
 
 use trace_format::{Module, ModuleRole, Pc, STUB_NAME, Trace};
 
-use super::thread_state::Side;
-use super::{CodeFilter, mathematics};
+use super::mathematics;
+use crate::view::CodeFilter;
+use crate::view::thread_state::Side;
 
 /// What the code filter says about a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Class {
+pub(in crate::view) enum Class {
     /// It stays.
     Keep,
     /// It is not in the main executable, and only that was asked for.
@@ -27,7 +28,7 @@ const RUNTIME_LIBRARIES: [&str; 4] = ["libgomp", "libomp", "libiomp", "libpthrea
 const OPENMP_LIBRARIES: [&str; 3] = ["libgomp", "libomp", "libiomp"];
 
 /// Tells the class of code by its address.
-pub(super) struct Classifier<'a> {
+pub(in crate::view) struct Classifier<'a> {
     trace: &'a Trace,
     filter: CodeFilter,
     /// Without a loader the C library is in the main executable.
@@ -190,7 +191,7 @@ const PREFIXES: [&str; 12] = [
 ];
 
 /// Whether the code at an address belongs to one.
-pub(super) fn is_of_sanitizer(trace: &Trace, module: Option<&Module>, pc: Pc) -> bool {
+pub(in crate::view) fn is_of_sanitizer(trace: &Trace, module: Option<&Module>, pc: Pc) -> bool {
     module.is_some_and(|module| LIBRARIES.iter().any(|library| module.name().starts_with(library)))
         || trace.symbol_of(pc).is_some_and(|symbol| {
             // A stub of the linkage table that leads there is code of the program, as any other stub.
@@ -199,7 +200,7 @@ pub(super) fn is_of_sanitizer(trace: &Trace, module: Option<&Module>, pc: Pc) ->
 }
 
 /// Whether a function of this name, mangled where it is one of C++, is one's.
-pub(super) fn is_sanitizer_function(name: &str) -> bool {
+pub(in crate::view) fn is_sanitizer_function(name: &str) -> bool {
     // A nested name begins with the length of its first part: `_ZN11__sanitizer5Mutex4LockEv`.
     let first = name.strip_prefix("_ZN").map(|rest| rest.trim_start_matches(['K', 'V']));
     let first = first.map_or(name, |rest| rest.trim_start_matches(|c: char| c.is_ascii_digit()));

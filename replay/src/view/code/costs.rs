@@ -3,12 +3,13 @@
 use heuristics::{SegmentId, SegmentTable};
 use trace_format::Trace;
 
-use super::first_look::code::called;
-use super::{CodeFilter, mathematics};
+use super::mathematics;
+use crate::view::CodeFilter;
+use crate::view::first_look::code::called;
 
-/// By segment, in tenths. A segment that calls a mathematical function has that function's with it, unless its inside is
-/// replayed.
-pub(super) fn of_segments(trace: &Trace, table: &SegmentTable, code: CodeFilter) -> Vec<u32> {
+/// By segment, in tenths. A segment that calls a mathematical function has that function's with it, unless its inside
+/// is replayed.
+pub(in crate::view) fn of_segments(trace: &Trace, table: &SegmentTable, code: CodeFilter) -> Vec<u32> {
     let of = |id: SegmentId| {
         let listing = table.listing(id);
         let own = match listing.iter().next() {
