@@ -76,7 +76,8 @@ impl Locking {
         Some(Locking {
             meeting: trials.and_then(|trials| efficiency(trials.meeting.as_ref()?, machine)),
             lost,
-            free: trials.and_then(|trials| Some((efficiency(&trials.ignored, machine)?, halved(outcome, trials, machine)?))),
+            free: trials
+                .and_then(|trials| Some((efficiency(&trials.ignored, machine)?, halved(outcome, trials, machine)?))),
             warps: Some(row.used.warps).filter(|warps| *warps > 1),
             name: row.name,
             used: row.used,

@@ -165,7 +165,8 @@ impl Verdict {
         let items = evidence.pieces();
         let took_unevenly = items.is_some_and(Items::are_dealt_unevenly);
         let is_chance = balance.as_ref().is_some_and(|balance| balance.is_chance(took_unevenly));
-        let locking = Locking::of(outcome, (evidence.locks.as_ref(), figure.machine.and_then(Machine::named)), view, source);
+        let locking =
+            Locking::of(outcome, (evidence.locks.as_ref(), figure.machine.and_then(Machine::named)), view, source);
         let advisor = Advisor {
             outcome,
             efficiency: figure.efficiency,
