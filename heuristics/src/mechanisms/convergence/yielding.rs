@@ -28,7 +28,7 @@ pub(super) struct Yielding {
     staying: Vec<Staying>,
     /// Lanes that nobody waits for outside of the loop that they were in.
     loose: LaneSet,
-    /// Those of them that waited at a barrier of the program when this was looked at last.
+    /// Where there are such, the lanes that waited at a barrier of the program when this was looked at last.
     at_barrier: LaneSet,
 }
 
@@ -132,13 +132,13 @@ impl Convergence {
         !any.is_empty()
     }
 
-    /// Makes one split of loose lanes that a barrier of the program has let go, and that stand at one place; whether
-    /// there were any.
+    /// Makes one split of lanes that a barrier of the program has let go, that stand at one place, and for which nobody
+    /// waits elsewhere; whether there were any.
     fn meet_again(&mut self, warp: &WarpView) -> bool {
         let Some(yielding) = &mut self.yielding else { return false };
         let waiting = warp.live() - warp.ready() - warp.waiting_for_lock();
         let freed = yielding.at_barrier & warp.ready();
-        yielding.at_barrier = yielding.loose & waiting;
+        yielding.at_barrier = if yielding.loose.is_empty() { LaneSet::EMPTY } else { waiting };
         if freed.is_empty() {
             return false;
         }
