@@ -141,7 +141,7 @@ const NVIDIA: &str = "hanoi:placement=structured,predicate=4";
 fn said(trace: &str, locks: &str) -> f64 {
     let json = succeed("replay", &["-H", NVIDIA, "--locks", locks, "--check", "--json", trace]);
     let json: Value = serde_json::from_str(&json).unwrap();
-    100.0 * json["results"][0]["active_efficiency"].as_f64().unwrap()
+    100.0 * json["results"][0]["gpu_efficiency"].as_f64().unwrap()
 }
 
 const NEAR: f64 = 3.0;

@@ -3,7 +3,7 @@
 //! On a GPU a lock is a loop around a compare-and-swap, with a fence on either side of the section and an exchange that
 //! gives the lock back. In each turn all lanes try that want it, and those that failed go round once more.
 //!
-//! The costs come from counters of an NVIDIA H200 (results/2026-11-27-locks): eight programs, each for gcc and clang as
+//! The costs come from counters of an NVIDIA H200 (cli/tests/locks/counters.csv): eight programs, each for gcc and clang as
 //! threads with mutexes and for the GPU as lanes around `atomicCAS` with `__syncwarp()` behind it. The GPU's
 //! instructions are counted as so many of the CPU's as `atomic_number` has for one (1.67 by gcc, 1.73 by clang), the
 //! same work without a lock:
@@ -13,8 +13,9 @@
 //! - A lane that tries takes part in 20 of these, and in no more unless it gets the lock: the mean over the three
 //!   programs in which lanes do little else while they wait (16 to 24).
 //!
-//! They count as issued and active in [`Outcome::active_efficiency`](crate::Outcome::active_efficiency) alone, which is
-//! what a GPU's counters say. They are not among the fetches.
+//! They count as issued and active in [`Outcome::active_efficiency`](crate::Outcome::active_efficiency) and
+//! [`Outcome::gpu_efficiency`](crate::Outcome::gpu_efficiency) alone, which are what a GPU's counters say. They are not
+//! among the fetches. In the unit of the latter a turn takes 67, by the same mean.
 
 use heuristics::LaneSet;
 
@@ -26,9 +27,9 @@ const TURN: u64 = 64;
 /// Those of them that lanes take part in that try and fail.
 const TRY: u64 = 20;
 
-/// So many of these as instructions of a GPU, in tenths: a turn is 35 of them there, a try 11.
+/// So many of these in the unit of [`Counts::gpu_fetches`](crate::Counts::gpu_fetches), tenths of its instructions.
 pub(crate) fn gpu_tenths(instructions: u64) -> u64 {
-    instructions * 350 / TURN
+    instructions * 670 / TURN
 }
 
 impl Replay<'_> {
