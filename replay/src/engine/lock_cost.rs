@@ -3,8 +3,8 @@
 //! On a GPU a lock is a loop around a compare-and-swap, with a fence on either side of the section and an exchange that
 //! gives the lock back. In each turn all lanes try that want it, and those that failed go round once more.
 //!
-//! The costs come from counters of an NVIDIA H200 (cli/tests/locks/counters.csv): eight programs, each for gcc and clang as
-//! threads with mutexes and for the GPU as lanes around `atomicCAS` with `__syncwarp()` behind it. The GPU's
+//! The costs come from counters of an NVIDIA H200 (cli/tests/locks/counters.csv): eight programs, each for gcc and
+//! clang as threads with mutexes and for the GPU as lanes around `atomicCAS` with `__syncwarp()` behind it. The GPU's
 //! instructions are counted as so many of the CPU's as `atomic_number` has for one (1.67 by gcc, 1.73 by clang), the
 //! same work without a lock:
 //!
