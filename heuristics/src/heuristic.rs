@@ -33,7 +33,7 @@ pub struct Tally {
     /// Masks of lanes that found no barrier register free and were spilled to a general one.
     pub barrier_spills: Option<u64>,
     /// How often lanes that were collected at a predicted point went on without those that they waited for, since
-    /// nobody else could run.
+    /// nobody else could run; or lanes yielded for which others waited (`hanoi`).
     pub yields: Option<u64>,
     /// Instructions that the barriers of predictions take, one each for lanes that run together: they join and cancel
     /// (two each, with the barrier behind the region), wait and join again, leave a barrier of a branch that conflicts,

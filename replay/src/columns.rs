@@ -125,8 +125,8 @@ pub(crate) static BOUNDS: &[Column] = &[
     ),
     counted(
         "active_efficiency",
-        "simt_efficiency with lanes that are predicated off counted as active, as hardware counters do; for models \
-         with predicate=N.",
+        "simt_efficiency with lanes that are predicated off counted as active, and with the instructions of the locks \
+         that were taken, as hardware counters do; for models with predicate=N.",
         |o| o.active_efficiency().into(),
     ),
     counted(
@@ -138,7 +138,7 @@ pub(crate) static BOUNDS: &[Column] = &[
     counted(
         "yields",
         "How often lanes that were collected at a predicted point went on without the lanes they waited for, since \
-         no other lane could run (barrier, with a prediction).",
+         no other lane could run (barrier, with a prediction); or lanes yielded for which others waited (hanoi).",
         |o| o.tally.yields.into(),
     ),
     counted(

@@ -3,7 +3,7 @@
 use heuristics::Tally;
 
 use crate::Optimum;
-use crate::engine::{Counts, Deadlock, End};
+use crate::engine::{Counts, Deadlock, End, gpu_tenths};
 use crate::metrics::{Findings, Measured};
 
 /// The result for one heuristic.
@@ -91,20 +91,23 @@ impl Outcome {
     }
 
     /// The same with instructions as a GPU has them (in tenths: see [`Counts::gpu_fetches`](crate::Counts)), and lanes that
-    /// are predicated off counted as active.
+    /// are predicated off counted as active; with what the code of locks adds.
     #[must_use]
     pub fn gpu_efficiency(&self) -> Option<f64> {
-        let slots = self.counts.gpu_fetches as f64 * self.warp_size as f64;
-        let active = self.counts.gpu_instructions + 10 * self.tally.predicated_off.unwrap_or(0);
+        let Counts { gpu_fetches, gpu_instructions, lock_fetches, lock_instructions, .. } = self.counts;
+        let (fetches, instructions) = (gpu_tenths(lock_fetches), gpu_tenths(lock_instructions));
+        let slots = (gpu_fetches + fetches) as f64 * self.warp_size as f64;
+        let active = gpu_instructions + instructions + 10 * self.tally.predicated_off.unwrap_or(0);
         (slots > 0.0).then(|| (active as f64 / slots).min(1.0))
     }
 
-    /// (Thread instructions + those of lanes that were predicated off) / (fetches x warp size): 0 to 1. None for models
-    /// that predicate nothing.
+    /// (Thread instructions + those of lanes that were predicated off) / (fetches x warp size): 0 to 1; both with what
+    /// the code of locks adds ([`Counts::lock_fetches`]). None for models that predicate nothing.
     #[must_use]
     pub fn active_efficiency(&self) -> Option<f64> {
-        let slots = self.counts.fetches() as f64 * self.warp_size as f64;
-        let active = self.counts.thread_instructions() + self.tally.predicated_off?;
+        let Counts { lock_fetches, lock_instructions, .. } = self.counts;
+        let slots = (self.counts.fetches() + lock_fetches) as f64 * self.warp_size as f64;
+        let active = self.counts.thread_instructions() + self.tally.predicated_off? + lock_instructions;
         (slots > 0.0).then(|| active as f64 / slots)
     }
 

@@ -32,6 +32,8 @@ pub struct ReplayOptions {
     pub warps_per_block: Option<usize>,
     /// What to measure besides the engine's counts. Default: nothing.
     pub measures: Vec<Measure>,
+    /// How locks that lanes take count: [`Locks::Simt`] or [`Locks::Ignore`]. Default: as the lanes say.
+    pub locks: Option<Locks>,
 }
 
 /// Where every fetch is written: the file and its name in errors.
@@ -254,7 +256,7 @@ impl<'a> Prepared<'a> {
             },
         ];
         let warps = (warps.len(), size, &kinds);
-        let locks = survey.source().locks();
+        let locks = options.locks.unwrap_or_else(|| survey.source().locks());
         let mut outcomes = self.replay_as((program, specs), (options, locks), warps, schedule.as_mut(), done)?;
         if !matches!(locks, Locks::Wait | Locks::Simt) {
             let stuck: Vec<usize> = (0..specs.len()).filter(|i| !outcomes[*i].is_complete()).collect();
@@ -286,7 +288,7 @@ impl<'a> Prepared<'a> {
             specs.iter().enumerate().flat_map(|(s, spec)| (0..units_of(spec).all.len()).map(move |u| (s, u))).collect();
         let run = |(spec, unit): (usize, usize), out: Option<(&mut dyn Write, &Path)>| {
             let spec = &specs[spec];
-            run_job(survey, program, briefs, spec, (unit, &units_of(spec).all[unit]), (options, take_turns), out)
+            run_job(survey, program, briefs, spec, (unit, &units_of(spec).all[unit]), (options, locks), out)
         };
         let parts: Vec<Part> = match schedule {
             // A file has one order of fetches: the jobs run one after another.
@@ -379,7 +381,7 @@ fn run_job(
     briefs: &[Brief],
     spec: &Spec,
     (number, unit): (usize, &Unit),
-    (options, take_turns): (&ReplayOptions, bool),
+    (options, locks): (&ReplayOptions, Locks),
     out: Option<(&mut dyn Write, &Path)>,
 ) -> Result<Part> {
     let lanes = &unit.lanes;
@@ -389,7 +391,7 @@ fn run_job(
     if let Some((out, path)) = out {
         metrics.push(Box::new(ScheduleWriter::new(out, path, lanes.len())));
     }
-    let replay = Replay::new(survey, program, briefs, unit, take_turns)?;
+    let replay = Replay::new(survey, program, briefs, unit, locks)?;
     let Replayed { counts, end, tally: of_turns } = replay.run(spec, &mut *heuristic, &mut metrics)?;
     let mut tally = heuristic.tally();
     tally.add(&of_turns);

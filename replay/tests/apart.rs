@@ -187,6 +187,8 @@ fn the_worked_number_of_contention() {
         fetches_held: 4,
         fetches_serialised: 2,
         waiting_slots: 2,
+        instructions_held: 4,
+        warps: 1,
         taken_at: [(LockSite { last: Some(Pc(10)), call: None }, 2)].into(),
     };
     assert_eq!(locks.into_iter().collect::<Vec<_>>(), [(lock, used)]);

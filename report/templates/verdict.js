@@ -91,12 +91,12 @@ function worstPlaces(program, result) {
     return said.places.map((place) => {
       const index = branchAt(place.at);
       const line = program.lines.findIndex((l) => l.label === place.at);
-      return { label: place.at, within: place.in, index, line, share: place.share, lostBy: program.branches[index]?.lost_by ?? null, causes: place.causes, remedy: place.remedy };
+      return { label: place.at, within: place.in, index, line, share: place.share, lostBy: program.branches[index]?.lost_by ?? null, causes: place.causes, remedies: place.remedy ? [place.remedy, ...(place.more_remedies ?? [])] : [] };
     });
   }
   return program.branches.slice(0, 3).map((branch, index) => ({
     label: branch.line === null ? branch.place : program.lines[branch.line].label, within: branch.line === null ? "" : program.lines[branch.line].functions.join(", inlined into "),
-    index, line: branch.line ?? -1, share: sum(branch.lost_by) / Math.max(1, result.lost_slots), lostBy: branch.lost_by, causes: causesText(branch.lost_by), remedy: null }));
+    index, line: branch.line ?? -1, share: sum(branch.lost_by) / Math.max(1, result.lost_slots), lostBy: branch.lost_by, causes: causesText(branch.lost_by), remedies: [] }));
 }
 
 /** The worst places, with what would help at each. */
@@ -114,7 +114,7 @@ function worst(program) {
       text && el("code", { class: "place-code" }, text),
       el("div", { class: "place-bar" }, place.lostBy ? el("div", { style: `width:${Math.max(2, place.share * 100)}%` }, causesBar(place.lostBy, Math.max(1, sum(place.lostBy)), place.causes)) : null),
       el("div", { class: "note" }, `Lost to ${place.causes}.`),
-      place.remedy && el("p", { class: "remedy" }, el("strong", {}, "Advice: "), prose(place.remedy.text), "; ", el("span", { class: "gain" }, place.remedy.gain.replaceAll(" -> ", " → ")), "."));
+      place.remedies.map((remedy) => el("p", { class: "remedy" }, el("strong", {}, "Advice: "), prose(remedy.text), "; ", el("span", { class: "gain" }, remedy.gain.replaceAll(" -> ", " → ")), ".")));
   });
   const more = verdictOf(program) ? "" : advice(program, result);
   return section("worst", "Where most is lost, and what would help", null, el("ol", { class: "places" }, cards), more && el("p", { id: "advice" }, more));

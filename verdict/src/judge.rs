@@ -7,12 +7,13 @@ use heuristics::{Program, Spec};
 use replay::metrics::{Causes, Contention, Measure};
 use replay::suggest::{Search, Suggestions, at_branches};
 use replay::view::{LoopRan, Region, View, ViewOptions};
-use replay::{Grouping, Outcome, Prepared, ReplayOptions};
+use replay::{Grouping, Locks, Outcome, Prepared, ReplayOptions};
 use trace_format::{ThreadId, Trace};
 
 use crate::lanes::{self, FEW, WARP};
 use crate::pieces::{self, Candidate};
 use crate::verdict::Case;
+use crate::verdict::locking::LockTrials;
 use crate::{Balance, COLLECTING, Evidence, Figure, Items, Machine, Question, Verdict, efficiency};
 
 /// The most branches with a call on both sides for which the gain of a single call is replayed.
@@ -78,7 +79,23 @@ impl Judge<'_> {
     ) -> replay::Result<Evidence> {
         let mut evidence = if self.is_long() { Evidence::default() } else { self.of_lanes(prepared, outcome)? };
         evidence.items = self.items(&evidence.loops, outcome, figure, source)?;
+        evidence.locks = self.lock_trials(prepared, outcome)?;
         Ok(evidence)
+    }
+
+    /// The lanes with other rules for locks, where one of them waits for a lock.
+    fn lock_trials(&self, prepared: &Prepared, outcome: &Outcome) -> replay::Result<Option<LockTrials>> {
+        let waits = |contention: &Contention| contention.locks.values().any(|used| used.waits > 0);
+        if !outcome.found::<Contention>().is_some_and(waits) {
+            return Ok(None);
+        }
+        let replayed = |locks: Locks| -> replay::Result<Option<Outcome>> {
+            let options = ReplayOptions { locks: Some(locks), ..self.plain() };
+            Ok(prepared.replay(std::slice::from_ref(self.model), &options, None, &|_, _| {})?.into_iter().next())
+        };
+        let is_port = outcome.deadlock.is_none() && self.view.locks() != Locks::Simt;
+        let meeting = if is_port { replayed(Locks::Simt)? } else { None };
+        Ok(replayed(Locks::Ignore)?.map(|ignored| LockTrials { meeting, ignored }))
     }
 
     /// Whether further replays of all lanes would take long.
@@ -101,7 +118,7 @@ impl Judge<'_> {
         let estimates = || at_branches(prepared, search, &plain, (outcome, WORTH_TRYING));
         let loops = || self.view.loops_ran(outcome.warp_size);
         let (regrouped, (estimates, loops)) = rayon::join(regrouped, || rayon::join(estimates, loops));
-        Ok(Evidence { loops: loops?, regrouped: regrouped?, estimates: estimates?, items: None })
+        Ok(Evidence { loops: loops?, regrouped: regrouped?, estimates: estimates?, ..Evidence::default() })
     }
 
     fn plain(&self) -> ReplayOptions {
@@ -228,7 +245,8 @@ impl Judge<'_> {
         let Some(source) = source else { return Ok(Some(Found { pieces: (items, None), kept })) };
         let question = Question { lanes, ..self.question.clone() };
         let judge = Judge { view: &view, question: &question, options: &options, ..*self };
-        let evidence = if kept > FEW { Evidence::default() } else { judge.of_lanes(&prepared, &outcome)? };
+        let mut evidence = if kept > FEW { Evidence::default() } else { judge.of_lanes(&prepared, &outcome)? };
+        evidence.locks = judge.lock_trials(&prepared, &outcome)?;
         let figure = Figure { efficiency, least: efficiency, most: efficiency, ..figure.clone() };
         let verdict = judge.verdict(prepared.program(), &outcome, figure, &evidence, None, source);
         Ok(Some(Found { pieces: (items, Some(verdict)), kept }))

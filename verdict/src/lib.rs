@@ -40,6 +40,7 @@ pub use question::Question;
 pub use verdict::advice::{Kind, Place, Remedy};
 pub use verdict::balance::{Balance, Schedule};
 pub use verdict::coverage::Coverage;
+pub use verdict::locking::{LockTrials, Locking};
 pub use verdict::{Evidence, Figure, Items, Verdict};
 
 /// The model that collects lanes at chosen places.

@@ -161,7 +161,12 @@ impl Machine {
         };
         let options = ReplayOptions { measures: Vec::new(), ..options.clone() };
         let outcomes = prepared.replay(&others, &options, None, &|_, _| {})?;
-        let others = outcomes.iter().filter_map(|o| Some((o.heuristic.clone(), efficiency(o, Some(self))?))).collect();
+        // What deadlocks, or lets no lane yield, says nothing of a port whose lanes take locks or yield.
+        let is_alike = |o: &&Outcome| {
+            o.deadlock.is_some() == first.deadlock.is_some() && o.tally.yields.is_some() == first.tally.yields.is_some()
+        };
+        let alike = outcomes.iter().filter(is_alike);
+        let others = alike.filter_map(|o| Some((o.heuristic.clone(), efficiency(o, Some(self))?))).collect();
         let heuristic = first.heuristic.clone();
         let mut range = Range { machine: self, heuristic, efficiency: of_first, others, worst: None };
         if range.is_wide() {

@@ -63,13 +63,16 @@ pub(crate) fn of(outcomes: &[Outcome]) -> String {
             outcome.heuristic
         );
     }
-    for outcome in outcomes.iter().filter(|o| o.is_complete() && o.tally.predicated_off.is_some_and(|n| n > 0)) {
-        let active = outcome.active_efficiency().map_or_else(String::new, percent);
-        let _ = writeln!(
-            text,
-            "{}: {active} with the lanes that were predicated off, as a GPU counts them",
-            outcome.heuristic
-        );
+    for outcome in outcomes.iter().filter(|o| o.is_complete()) {
+        let Some(active) = outcome.active_efficiency().map(percent) else { continue };
+        let with = match (outcome.tally.predicated_off.unwrap_or(0), outcome.counts.lock_fetches) {
+            (0, 0) => continue,
+            (_, 0) => "the lanes that were predicated off",
+            (0, _) if outcome.simt_efficiency().map(percent).as_ref() == Some(&active) => continue,
+            (0, _) => "the code of the locks",
+            _ => "the lanes that were predicated off and the code of the locks",
+        };
+        let _ = writeln!(text, "{}: {active} with {with}, as a GPU counts them", outcome.heuristic);
     }
     for (outcome, count) in outcomes.iter().filter_map(|o| Some((o, o.tally.barrier_operations?))) {
         let share = percent(count as f64 / outcome.counts.fetches().max(1) as f64);

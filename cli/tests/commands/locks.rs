@@ -1,6 +1,8 @@
 //! Programs whose lanes contend for locks, traced for real: every model leaves a number, and where it deadlocks with
 //! the program as it is written, that is said with the lock and the line.
 
+use std::process::Command;
+
 use heuristics::REGISTRY;
 use serde_json::Value;
 
@@ -108,4 +110,98 @@ fn a_table_marks_what_is_not_as_written_and_its_status_says_so() {
     );
     let checked = run("lockstep", &["check", "--model", "ipdom", "--min-efficiency", "0", "--region", "kernel", &path]);
     assert_eq!(checked.status.code(), Some(6), "{}", String::from_utf8_lossy(&checked.stdout));
+}
+
+/// A GPU's counters of these programs, in percent: the loop as people write it (`plain`), and with a barrier of the
+/// warp behind it (`sync`).
+fn counted(name: &str, variant: &str) -> f64 {
+    let counters = std::fs::read_to_string(root().join("cli/tests/locks/counters.csv")).unwrap();
+    let rows = counters.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let row = rows.into_iter().find(|row| row[..2] == [name, variant]).unwrap_or_else(|| panic!("{name} {variant}"));
+    let [warp, thread] = [2, 3].map(|column| row[column].parse::<f64>().unwrap());
+    100.0 * thread / (32.0 * warp)
+}
+
+/// A program of `cli/tests/locks`, built and traced.
+fn traced(source: &str, name: &str, compiler: &str, folder: &tempfile::TempDir) -> String {
+    let (program, trace) = (folder.path().join("program"), folder.path().join("trace.bin"));
+    let source = root().join("cli/tests/locks").join(source);
+    let which = format!("-DPROGRAM={}", name.to_uppercase());
+    let mut command = Command::new(compiler);
+    command.args(["-O2", "-g", "-pthread", &which]).arg(source).arg("-o").arg(&program);
+    assert!(command.status().unwrap().success(), "{compiler} {name}");
+    let trace = trace.to_str().unwrap().to_owned();
+    succeed("trace", &["-o", &trace, program.to_str().unwrap()]);
+    trace
+}
+
+const NVIDIA: &str = "hanoi:placement=structured,predicate=4";
+
+/// What the machine's model says of a trace, in percent, by rule for locks.
+fn said(trace: &str, locks: &str) -> f64 {
+    let json = succeed("replay", &["-H", NVIDIA, "--locks", locks, "--check", "--json", trace]);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    100.0 * json["results"][0]["gpu_efficiency"].as_f64().unwrap()
+}
+
+const NEAR: f64 = 3.0;
+
+#[test]
+fn both_figures_of_a_program_with_locks_are_near_a_gpus_counters() {
+    let names = ["number_then_work", "half_in_lock", "nested", "some_lanes", "one_lock", "four_locks", "own_locks"];
+    for name in names.into_iter().chain(["atomic_number"]) {
+        for compiler in ["gcc", "clang-19"] {
+            let folder = tempfile::tempdir().unwrap();
+            let trace = traced("programs.c", name, compiler, &folder);
+            for (locks, variant) in [("serialize", "plain"), ("simt", "sync")] {
+                let (said, counted) = (said(&trace, locks), counted(name, variant));
+                assert!((said - counted).abs() < NEAR, "{name} {compiler} {locks}: {said:.1}, counted {counted:.1}");
+            }
+        }
+    }
+}
+
+#[test]
+fn lanes_that_go_round_a_loop_with_an_atomic_are_waited_for_as_a_gpus_counters_say() {
+    for name in ["cas_max", "atomic_in_loop"] {
+        for compiler in ["gcc", "clang-19"] {
+            let folder = tempfile::tempdir().unwrap();
+            let said = said(&traced("yields.c", name, compiler, &folder), "serialize");
+            let counted = counted(name, "plain");
+            assert!((said - counted).abs() < NEAR, "{name} {compiler}: {said:.1}, counted {counted:.1}");
+        }
+    }
+}
+
+#[test]
+fn the_verdict_of_a_program_with_a_lock_is_two_figures_and_the_first_remedy_is_to_meet_behind_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = traced("programs.c", "number_then_work", "gcc", &folder);
+    let lines = succeed("replay", &[&trace]);
+    let headline = "verdict: 3.1% SIMT efficiency on nvidia as a port of the lock would run, 98.2% with lanes made to \
+                    meet behind the lock: these lanes hardly run in lockstep at all.";
+    assert_eq!(lines.lines().next(), Some(headline), "{lines}");
+    let json: Value = serde_json::from_str(&succeed("replay", &["--json", &trace])).unwrap();
+    let verdict = &json["verdict"];
+    let (locks, place) = (&verdict["locks"], &verdict["places"][0]);
+    assert!(locks["lost_behind_locks"].as_f64().unwrap() > 0.99, "{verdict}");
+    let line = std::fs::read_to_string(root().join("cli/tests/locks/programs.c")).unwrap();
+    let line = 1 + line.lines().position(|line| line.contains("pthread_mutex_lock")).unwrap();
+    assert_eq!(place["at"], format!("programs.c:{line}"), "{verdict}");
+    let remedies = std::iter::once(&place["remedy"]).chain(place["more_remedies"].as_array().unwrap());
+    let remedies: Vec<(&str, &str)> =
+        remedies.map(|r| (r["kind"].as_str().unwrap(), r["gain"].as_str().unwrap())).collect();
+    let meet = ("meet behind the lock", "as replayed 3.1% -> 98.2%");
+    assert_eq!(remedies, [meet, ("atomic in place of the lock", "as replayed 3.1% -> 100.0%")]);
+    // Work in the lock: it can be shortened, or each lane can have its own.
+    let folder = tempfile::tempdir().unwrap();
+    let trace = traced("programs.c", "half_in_lock", "gcc", &folder);
+    let json: Value = serde_json::from_str(&succeed("replay", &["--json", &trace])).unwrap();
+    let place = &json["verdict"]["places"][0];
+    let remedies = std::iter::once(&place["remedy"]).chain(place["more_remedies"].as_array().unwrap());
+    let kinds: Vec<&str> = remedies.map(|r| r["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["meet behind the lock", "shorten the lock", "lock granularity"]);
+    let locks = &json["verdict"]["locks"];
+    let parts = ["lost_in_locks", "lost_behind_locks"].map(|part| locks[part].as_f64().unwrap());
+    assert!(parts[0] > 0.05 && parts[1] > 0.8 && parts[0] + parts[1] < 1.0 + 1e-9, "{locks}");
 }

@@ -184,7 +184,9 @@ fn lanes_that_take_one_lock_are_blamed_at_the_line_that_takes_it() {
     let verdict = traced.verdict(&["--region", "kernel"]);
     let first = &verdict["places"][0];
     assert_eq!(first["at"], format!("lock_contention.c:{}", traced.line("pthread_mutex_lock(")), "{verdict}");
-    assert_eq!(first["remedy"]["kind"], "lock granularity");
+    assert_eq!(first["remedy"]["kind"], "meet behind the lock", "{verdict}");
+    let more: Vec<&Value> = first["more_remedies"].as_array().unwrap().iter().map(|remedy| &remedy["kind"]).collect();
+    assert_eq!(more, [&Value::from("atomic in place of the lock")], "{verdict}");
 }
 
 #[test]

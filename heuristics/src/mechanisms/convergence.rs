@@ -11,11 +11,15 @@
 //! Each execution of a BSSY fills a register of its own. So who is blocked with whom depends on the way of each lane
 //! alone, never on which split runs first.
 
+mod regions;
+mod yielding;
+
 use trace_format::Pc;
 
+use self::yielding::Yielding;
 use crate::mechanisms::speculation::Speculation;
 use crate::warp::reconvergence::{Branch, Points, Reconvergence, distinct_pcs};
-use crate::{ControlFlow, Lane, LaneSet, LaneState, Lead, Order, Placement, Tally, Together, WarpView};
+use crate::{Lane, LaneSet, LaneState, Lead, Order, Placement, Tally, Together, WarpView};
 
 /// Lanes that run together: those that are ready stand at one pc.
 #[derive(Clone, Copy)]
@@ -62,9 +66,12 @@ pub(crate) struct Convergence {
     count: usize,
     /// Where lanes are collected beside that.
     speculation: Option<Speculation>,
+    /// Who has yielded, where lanes do.
+    yielding: Option<Yielding>,
     /// How often one more was filled than there are.
     pub(crate) spills: u64,
-    yields: u64,
+    /// How often lanes went on that others waited for, or those went on without them.
+    pub(crate) yields: u64,
     /// The lanes that were live when the splits were settled last.
     live: LaneSet,
     /// Whether a register's lanes may all be blocked since.
@@ -88,6 +95,7 @@ impl Convergence {
             placement,
             count,
             speculation,
+            yielding: None,
             spills: 0,
             yields: 0,
             live: LaneSet::first(lanes),
@@ -336,6 +344,7 @@ impl Convergence {
 
     /// As [`Convergence::settle_one`], where nothing is predicted.
     fn settle_unpredicted(&mut self, index: usize, lanes: LaneSet, warp: &WarpView) -> bool {
+        self.yield_before_waiting(index, lanes, warp);
         let mut lanes = lanes;
         for inner in (0..self.registers.len()).rev() {
             let Register { mask, at, .. } = &self.registers[inner];
@@ -402,6 +411,7 @@ impl Convergence {
                 let shifts = speculation.map_or_else(Vec::new, |s| s.shifts(lanes, &branch));
                 self.fill(lanes, &shifts, &Points { first, ..points });
             }
+            self.yield_at(&branch, lanes, warp);
         }
         let falls_to = branch.and_then(|b| b.falls_to);
         pcs.sort_by_key(|pc| (Some(*pc) != falls_to, *pc));
@@ -433,49 +443,6 @@ impl Convergence {
             behind: None,
         };
         self.registers.extend(new.into_iter().map(filled));
-    }
-
-    /// Fills registers behind the regions of predictions for lanes that have just parted there, before those among them
-    /// cancel that are outside now.
-    fn fill_before_cancels(&mut self, warp: &WarpView) {
-        if self.speculation.is_none() {
-            return;
-        }
-        for i in 0..self.splits.len() {
-            let lanes = self.splits[i].lanes & warp.live();
-            if self.splits[i].moved && distinct_pcs(warp, lanes).len() > 1 {
-                self.fill_behind_regions(lanes, &warp.program().control_flow);
-            }
-        }
-    }
-
-    /// Fills registers for lanes that part inside of the regions of predictions: they meet again behind those. They are
-    /// outside of the registers whose places lie in the regions.
-    fn fill_behind_regions(&mut self, lanes: LaneSet, control_flow: &ControlFlow) {
-        let Some(speculation) = &self.speculation else { return };
-        for behind in speculation.behind(lanes) {
-            let (at, mask) = (behind.at, behind.lanes);
-            // One of a branch gives way inside of the region.
-            let inside = speculation.is_in_region(behind.region, &at, control_flow);
-            let stands_there =
-                |r: &Register| r.at == at && mask.is_subset(&r.mask) && (!inside || r.behind == Some(behind.region));
-            if mask.len() > 1 && !self.registers.iter().any(stands_there) {
-                let is_inside =
-                    |r: &Register| !r.mask.is_disjoint(&mask) && speculation.is_before(&r.at, &behind, control_flow);
-                let place = self.registers.iter().position(is_inside).unwrap_or(self.registers.len());
-                self.registers.insert(
-                    place,
-                    Register {
-                        at,
-                        shifts: Vec::new(),
-                        mask,
-                        blocked: LaneSet::EMPTY,
-                        for_exits: true,
-                        behind: Some(behind.region),
-                    },
-                );
-            }
-        }
     }
 
     /// Opens the registers all of whose lanes are blocked: they are a split again, on top.

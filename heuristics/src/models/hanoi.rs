@@ -16,12 +16,18 @@
 //! | EXIT | takes a lane off all masks |
 //! | BMOV | spills a register to a general one, where a split holds more than `registers`; that costs no fetch, and is counted in `barrier_spills` |
 //! | WARPSYNC | a barrier of the program: lanes wait there for others in whatever split |
-//! | YIELD | a split that waits for a lock or a barrier of the program lets the next one below run |
+//! | YIELD, in a loop | takes the lanes that go round once more, while others leave it, off the masks of the registers behind the loop and around it; others run first |
 //!
-//! It reconverges where `ipdom` with the same `placement` does, and needs as many fetches without locks. Which lanes
-//! share a mask depends on where they went, never on which split runs first. It fails where `ipdom` does. It never
-//! deadlocks: when all lanes that can run are blocked, the lanes that wait elsewhere have yielded and count as arrived.
-//! So the lanes blocked at the innermost register go on.
+//! `ptxas` puts YIELD where an exit of the loop hangs on what an atomic operation of the loop found: a lock that is
+//! tried, a compare-and-swap that is tried again. Lanes that wait for a lock of the program are in such a loop. So a
+//! short lock costs more than itself: lanes that had to wait for it are not awaited behind it, up to the next barrier
+//! of the program. With lanes made to meet behind the lock (`--locks simt`) it costs itself alone. The rule was found
+//! by counters of an NVIDIA H200 (docs/fidelity.md).
+//!
+//! It reconverges where `ipdom` with the same `placement` does, and needs as many fetches where no lane yields. Which
+//! lanes share a mask depends on where they went, never on which split runs first. It fails where `ipdom` does. It
+//! never deadlocks: when all lanes that can run are blocked, the lanes that wait elsewhere count as arrived. So the
+//! lanes blocked at the innermost register go on.
 //!
 //! *Limitation*: as that of `ipdom`. The paper's second stack, of reconvergences, is a list of registers here. A BSSY
 //! whose lanes do not part is left out. So is one for the lanes that leave a loop while nobody has left it. NVIDIA does
@@ -60,7 +66,8 @@ pub(crate) const ENTRY: Entry = Entry {
     runs_blocks: false,
     build: |settings, lanes, _| {
         let registers = settings.count("registers") as usize;
-        Box::new(Hanoi { warp: Convergence::new(lanes, registers, Placement::of(settings), None) })
+        let warp = Convergence::new(lanes, registers, Placement::of(settings), None);
+        Box::new(Hanoi { warp: warp.with_yields() })
     },
 };
 
@@ -72,6 +79,9 @@ impl Heuristic for Hanoi {
     fn choose(&mut self, warp: &WarpView) -> Choice {
         loop {
             self.warp.settle(warp);
+            if self.warp.yield_at_locks(warp) {
+                self.warp.settle(warp);
+            }
             let can_run = |i: &usize| !self.warp.splits()[*i].lanes.is_disjoint(&warp.ready());
             if let Some(top) = (0..self.warp.splits().len()).rev().find(can_run) {
                 let top = self.warp.part_from_spinning(top, warp);
@@ -87,8 +97,10 @@ impl Heuristic for Hanoi {
         self.warp.ran(Branch::of(warp, ran));
     }
 
-    fn runs_on(&self, _warp: &WarpView, lanes: LaneSet, lead: &mut Lead) -> bool {
-        self.warp.runs_on(lanes, Order::None, lead)
+    fn runs_on(&self, warp: &WarpView, lanes: LaneSet, lead: &mut Lead) -> bool {
+        let runs_on = self.warp.runs_on(lanes, Order::None, lead);
+        self.warp.stop_where_lanes_yield(lanes, lead, &warp.program().control_flow);
+        runs_on
     }
 
     fn stays_together(&self, _warp: &WarpView) -> bool {
@@ -100,7 +112,8 @@ impl Heuristic for Hanoi {
     }
 
     fn tally(&self) -> Tally {
-        Tally { barrier_spills: Some(self.warp.spills), ..Tally::default() }
+        let yields = Some(self.warp.yields).filter(|yields| *yields > 0);
+        Tally { barrier_spills: Some(self.warp.spills), yields, ..Tally::default() }
     }
 }
 

@@ -8,3 +8,4 @@ pub(crate) mod linkage;
 pub(crate) mod placement;
 pub(crate) mod segment;
 pub(crate) mod turn_ranks;
+pub(crate) mod yields;

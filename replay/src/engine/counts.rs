@@ -16,6 +16,10 @@ pub struct Counts {
     /// Waits for a lock or barrier that were cut short because no lane could run: the lanes left out of the replay
     /// would have gone first.
     pub forced: u64,
+    /// What the code of locks adds to the instructions issued: not among the fetches.
+    pub lock_fetches: u64,
+    /// What it adds to the thread instructions: not among those counted above.
+    pub lock_instructions: u64,
 }
 
 impl Counts {
@@ -58,5 +62,7 @@ impl Counts {
         self.gpu_fetches += other.gpu_fetches;
         self.gpu_instructions += other.gpu_instructions;
         self.forced += other.forced;
+        self.lock_fetches += other.lock_fetches;
+        self.lock_instructions += other.lock_instructions;
     }
 }

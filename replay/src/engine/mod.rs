@@ -8,6 +8,7 @@ mod asked;
 mod counts;
 mod cursor;
 mod deadlock;
+mod lock_cost;
 mod runs_on;
 mod sync;
 mod turns;
@@ -21,6 +22,7 @@ use heuristics::{
 pub use counts::Counts;
 pub(crate) use cursor::Cursor;
 pub use deadlock::{Deadlock, LockWait};
+pub(crate) use lock_cost::gpu_tenths;
 pub use sync::SyncEvent;
 use sync::{Arrival, Sync};
 
@@ -28,7 +30,7 @@ use crate::lanes::brief::Brief;
 use crate::metrics::{Metric, Run, Standing, Step};
 use crate::survey::Survey;
 use crate::warps::Unit;
-use crate::{EpisodeId, Error, Result};
+use crate::{EpisodeId, Error, Locks, Result};
 
 /// How the replay of a warp ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,8 +79,7 @@ pub struct Replayed {
 }
 
 impl<'a> Replay<'a> {
-    /// A warp of these lanes of the survey, or a block of warps, at their beginning. `take_turns`: at locks, instead of
-    /// waiting in the order in which they came.
+    /// A warp of these lanes of the survey, or a block of warps, at their beginning, and how their locks count.
     ///
     /// # Errors
     /// When the trace cannot be read.
@@ -87,7 +88,7 @@ impl<'a> Replay<'a> {
         program: &'a Program,
         briefs: &'a [Brief],
         unit: &'a Unit,
-        take_turns: bool,
+        locks: Locks,
     ) -> Result<Replay<'a>> {
         let lanes = &unit.lanes;
         let mut episodes: HashMap<EpisodeId, LaneSet, rustc_hash::FxBuildHasher> = HashMap::default();
@@ -116,7 +117,7 @@ impl<'a> Replay<'a> {
             offsets: vec![0; lanes.len()],
             groups: Groups::default(),
             live: LaneSet::first(lanes.len()),
-            sync: Sync::new(episodes, take_turns),
+            sync: Sync::new(episodes, locks),
             counts: Counts::new(lanes.len().min(unit.seats.width())),
             seen_groups: Groups::default(),
             lead: Lead::default(),
@@ -200,9 +201,10 @@ impl<'a> Replay<'a> {
         ready.iter().try_for_each(|lane| self.cursors[lane.index()].read_ahead(instructions, self.briefs))
     }
 
-    /// Tells the metrics what happened between lanes since the last step.
+    /// Tells the metrics what happened between lanes since the last step, and counts what it costs.
     #[inline]
     fn tell_events(&mut self, metrics: &mut [Box<dyn Metric + '_>]) {
+        self.count_locks();
         for event in self.sync.events() {
             metrics.iter_mut().for_each(|metric| metric.synchronised(event));
         }

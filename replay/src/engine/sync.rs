@@ -7,7 +7,7 @@ use rustc_hash::FxBuildHasher;
 
 use super::Counts;
 use super::turns::{Moved, Turns, Wanted};
-use crate::{Control, EpisodeId, LockId};
+use crate::{Control, EpisodeId, LockId, Locks};
 
 /// Where a lane stands after it moved on.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -85,10 +85,12 @@ pub(crate) struct Sync {
     events: Vec<SyncEvent>,
     /// Where lanes take turns at locks, instead of waiting in the order in which they came.
     turns: Option<Turns>,
+    /// Whether lanes run through locks.
+    ignores_locks: bool,
 }
 
 impl Sync {
-    pub(crate) fn new(expected: HashMap<EpisodeId, LaneSet, FxBuildHasher>, take_turns: bool) -> Sync {
+    pub(crate) fn new(expected: HashMap<EpisodeId, LaneSet, FxBuildHasher>, locks: Locks) -> Sync {
         Sync {
             expected,
             arrived: HashMap::default(),
@@ -100,7 +102,8 @@ impl Sync {
             freed: LaneSet::EMPTY,
             opened: None,
             events: Vec::new(),
-            turns: take_turns.then(Turns::new),
+            turns: (locks == Locks::Simt).then(Turns::new),
+            ignores_locks: locks == Locks::Ignore,
         }
     }
 
@@ -233,6 +236,9 @@ impl Sync {
     }
 
     fn acquire(&mut self, lane: Lane, id: LockId, shared: bool) -> bool {
+        if self.ignores_locks {
+            return true;
+        }
         let lock = self.locks.entry(id).or_default();
         if let Some(turns) = &mut self.turns
             && !lock.holders().contains(lane)

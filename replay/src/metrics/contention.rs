@@ -2,12 +2,13 @@
 //!
 //! For each lock: *acquisitions*; *waits*, acquisitions for which a lane had to wait since another lane of its warp
 //! held the lock; the lanes that waited at least once; the *fetches held*, in which at least one active lane holds the
-//! lock; the *fetches serialised*, those of them during which at least one lane waits for it; and the *waiting slots*,
-//! the number of lanes that wait for it, summed over all fetches.
+//! lock; the *fetches serialised*, those of them during which at least one lane waits for it; the *waiting slots*, the
+//! number of lanes that wait for it, summed over all fetches; and the *instructions held*, thread instructions of lanes
+//! that hold it.
 //!
 //! Worked number: two lanes run 1 instruction, take a lock, run 2 instructions, give it back and run 1. The first takes
 //! it at once. While it runs its 2, the other waits: 2 acquisitions, 1 wait, 1 lane that waited, 4 fetches held, 2 of
-//! them serialised, and 2 waiting slots.
+//! them serialised, 2 waiting slots, and 4 instructions held.
 
 use std::collections::BTreeMap;
 
@@ -44,6 +45,10 @@ pub struct LockUse {
     pub fetches_serialised: u64,
     /// Lanes that waited for it, summed over fetches.
     pub waiting_slots: u64,
+    /// Thread instructions of lanes that held it.
+    pub instructions_held: u64,
+    /// Warps in which it was taken.
+    pub warps: u64,
     /// Acquisitions by place.
     pub taken_at: BTreeMap<LockSite, u64>,
 }
@@ -66,6 +71,8 @@ impl LockUse {
         self.fetches_held += other.fetches_held;
         self.fetches_serialised += other.fetches_serialised;
         self.waiting_slots += other.waiting_slots;
+        self.instructions_held += other.instructions_held;
+        self.warps += other.warps;
         for (pc, acquisitions) in &other.taken_at {
             *self.taken_at.entry(*pc).or_default() += acquisitions;
         }
@@ -135,6 +142,7 @@ impl ContentionMeter {
             let now = self.locks.get_mut(lock).expect("a busy lock is known");
             if !now.holders.is_disjoint(&lanes) {
                 now.used.fetches_held += fetches;
+                now.used.instructions_held += fetches * (now.holders & lanes).len() as u64;
                 now.used.fetches_serialised += if now.waiting.is_empty() { 0 } else { fetches };
             }
             now.used.waiting_slots += fetches * now.waiting.len() as u64;
@@ -162,7 +170,8 @@ impl Metric for ContentionMeter {
     }
 
     fn finish(self: Box<Self>, _ended: &Ended) -> Result<Finding> {
-        let of = |now: Now| LockUse { lanes_that_waited: now.waited.len() as u64, ..now.used };
+        let warps = |now: &Now| u64::from(now.used.acquisitions > 0);
+        let of = |now: Now| LockUse { lanes_that_waited: now.waited.len() as u64, warps: warps(&now), ..now.used };
         Ok(Finding::new(Contention { locks: self.locks.into_iter().map(|(lock, now)| (lock, of(now))).collect() }))
     }
 

@@ -5,3 +5,4 @@ mod suggesting;
 mod turns;
 mod worked_numbers;
 mod written;
+mod yielding;

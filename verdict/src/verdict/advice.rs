@@ -7,7 +7,7 @@
 //!
 //! | remedy | is named where |
 //! |---|---|
-//! | another lock granularity | lanes wait for a lock |
+//! | meet behind the lock, shorten it, an atomic in its place, another granularity | lanes wait for a lock ([`super::locking`]) |
 //! | a fixed share for each thread | lanes end at different times, and threads took work whenever they were free |
 //! | merge the loop | the trip counts of an inner loop differ between lanes, and one loop with the one around it takes fewer fetches |
 //! | regroup lanes | there are several warps, and grouped by similarity they take fewer fetches |
@@ -35,6 +35,8 @@ use replay::view::{LoopRan, View};
 use trace_format::Pc;
 
 use super::balance::{self, Balance, Schedule};
+pub use super::kinds::Kind;
+use super::locking::Locking;
 use super::{Evidence, Items, filling};
 
 /// How many places are named.
@@ -50,62 +52,6 @@ const WORTH_DOING: f64 = 0.01;
 /// predicates sides of 4; a warp that computes 16 for all lanes issues about as much as one that parts for two sides of
 /// 8.
 const FEW_INSTRUCTIONS: u32 = 16;
-
-/// What to change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Another lock granularity.
-    Lock,
-    /// A fixed share of the work for each thread.
-    FixedShare,
-    /// One loop in place of an inner loop and the one around it.
-    MergeLoops,
-    /// Lanes that are alike in one warp.
-    Regroup,
-    /// Lanes of equal length.
-    EqualWork,
-    /// Iterations of an inner loop made equal.
-    EqualTurns,
-    /// One call for both sides of a branch.
-    Fuse,
-    /// What both sides of a branch compute, before it.
-    Hoist,
-    /// Both sides computed, and one chosen.
-    NoBranch,
-    /// Items in an order in which lanes agree.
-    Sort,
-    /// Items in the order of what they call.
-    SortByCallee,
-    /// Work of one lane, during which the others wait, spread over all or repeated in each.
-    ShareOut,
-    /// Phases between barriers of equal length.
-    EvenPhases,
-    /// As many lanes as seats.
-    FillWarps,
-}
-
-impl Kind {
-    /// Its name in JSON.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Lock => "lock granularity",
-            Kind::FixedShare => "fixed share",
-            Kind::MergeLoops => "merge loops",
-            Kind::Regroup => "regroup lanes",
-            Kind::EqualWork => "equal work",
-            Kind::EqualTurns => "equal turns",
-            Kind::Fuse => "fuse",
-            Kind::Hoist => "hoist",
-            Kind::NoBranch => "no branch",
-            Kind::Sort => "sort",
-            Kind::SortByCallee => "sort by callee",
-            Kind::ShareOut => "share out",
-            Kind::EvenPhases => "even phases",
-            Kind::FillWarps => "fill warps",
-        }
-    }
-}
 
 /// A remedy.
 #[derive(Clone, Debug, PartialEq)]
@@ -133,6 +79,8 @@ pub struct Place {
     pub by_cause: ByCause,
     /// The remedy; none if the trace supports none.
     pub remedy: Option<Remedy>,
+    /// Others, which change more.
+    pub more: Vec<Remedy>,
 }
 
 impl Place {
@@ -159,8 +107,8 @@ pub(super) struct Advisor<'a> {
     pub view: &'a View,
     pub balance: Option<&'a Balance>,
     pub evidence: &'a Evidence,
-    /// The name of the lock that lanes wait for most.
-    pub lock: Option<String>,
+    /// What locks cost, where lanes wait for one.
+    pub locking: Option<&'a Locking>,
 }
 
 /// A line, with the instructions at which lanes parted.
@@ -178,7 +126,12 @@ impl Advisor<'_> {
         worst.retain(|line| line.place.slots as f64 >= WORTH_NAMING * total as f64);
         let advised = worst.into_iter().map(|mut line| {
             line.place.share = line.place.slots as f64 / total.max(1) as f64;
-            line.place.remedy = self.remedy(&line, source);
+            let mut remedies = match (line.place.cause(), self.locking) {
+                (Cause::Lock, Some(locking)) => locking.remedies(self.efficiency).into_iter(),
+                _ => Vec::new().into_iter(),
+            };
+            line.place.remedy = remedies.next().or_else(|| self.remedy(&line, source));
+            line.place.more = remedies.collect();
             line.place
         });
         advised.collect()
@@ -205,7 +158,7 @@ impl Advisor<'_> {
         };
         match line.place.cause() {
             Cause::Lock => {
-                let lock = self.lock.as_ref().map_or_else(|| "the lock".to_owned(), |lock| format!("lock {lock}"));
+                let lock = self.locking.map_or_else(|| "the lock".to_owned(), |of| format!("lock {}", of.name));
                 accounted(
                     Kind::Lock,
                     format!(
@@ -486,7 +439,14 @@ fn lines(causes: &Causes, source: &mut Source) -> Vec<Line> {
     for (pc, by_cause) in by_pc {
         let subject = pc.map_or(Subject::Nowhere, |pc| Subject::own_line(pc, source));
         let line = by_line.entry(subject.to_string()).or_insert_with(|| {
-            let place = Place { subject, slots: 0, share: 0.0, by_cause: [0; Cause::ALL.len()], remedy: None };
+            let place = Place {
+                subject,
+                slots: 0,
+                share: 0.0,
+                by_cause: [0; Cause::ALL.len()],
+                remedy: None,
+                more: Vec::new(),
+            };
             Line { place, at: Vec::new() }
         });
         let slots: u64 = by_cause.iter().sum();

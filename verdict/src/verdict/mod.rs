@@ -9,12 +9,14 @@ pub(crate) mod advice;
 pub(crate) mod balance;
 pub(crate) mod coverage;
 pub(crate) mod filling;
+mod kinds;
+pub(crate) mod locking;
 
 use attribution::table::grouped;
-use attribution::{Source, locks, typed_prediction};
+use attribution::{Source, typed_prediction};
 use heuristics::Program;
 use replay::Outcome;
-use replay::metrics::{Causes, Contention};
+use replay::metrics::Causes;
 use replay::suggest::{Estimate, Suggestions, issued};
 use replay::view::{CutInto, LoopRan, View};
 use serde::Serialize;
@@ -24,6 +26,8 @@ use trace_format::Trace;
 use self::advice::{Advisor, Place};
 use self::balance::Balance;
 use self::coverage::{Coverage, share};
+use self::locking::{LockTrials, Locking};
+use crate::Machine;
 
 /// How far apart what models of one machine say may be before the verdict is a range.
 pub(crate) const FAR_APART: f64 = 0.05;
@@ -73,6 +77,8 @@ pub struct Evidence {
     pub(crate) estimates: Vec<Estimate>,
     /// Pieces of work as lanes, and the verdict on those.
     pub(crate) items: Option<(Items, Option<Verdict>)>,
+    /// The lanes with other rules for locks, where one waits for a lock.
+    pub(crate) locks: Option<LockTrials>,
 }
 
 impl Evidence {
@@ -127,6 +133,8 @@ pub struct Verdict {
     pub balance: Option<Balance>,
     /// Pieces of work as lanes, where that was replayed.
     pub items: Option<Items>,
+    /// What locks cost, where lanes wait for one.
+    pub locking: Option<Locking>,
     /// What may mislead the reader, and what to do about it.
     pub warnings: Vec<String>,
     /// What else is known.
@@ -157,10 +165,8 @@ impl Verdict {
         let items = evidence.pieces();
         let took_unevenly = items.is_some_and(Items::are_dealt_unevenly);
         let is_chance = balance.as_ref().is_some_and(|balance| balance.is_chance(took_unevenly));
-        let lock = outcome.found::<Contention>().and_then(|contention| {
-            let rows = locks::rows(contention, view, source);
-            rows.into_iter().next().filter(|row| row.used.waiting_slots > 0).map(|row| row.name)
-        });
+        let locking =
+            Locking::of(outcome, (evidence.locks.as_ref(), figure.machine.and_then(Machine::named)), view, source);
         let advisor = Advisor {
             outcome,
             efficiency: figure.efficiency,
@@ -168,7 +174,7 @@ impl Verdict {
             view,
             balance: balance.as_ref(),
             evidence,
-            lock,
+            locking: locking.as_ref(),
         };
         let alone = outcome.lanes < 2;
         let withheld = view.summary().cut.as_ref().and_then(CutInto::withheld);
@@ -179,14 +185,15 @@ impl Verdict {
         Verdict {
             headline: match withheld {
                 Some(doubt) => format!("withheld: {doubt}."),
-                None => headline(figure, &coverage, (balance.as_ref(), is_chance), items, outcome),
+                None => headline((figure, locking.as_ref()), &coverage, (balance.as_ref(), is_chance), items, outcome),
             },
             warnings: warnings(figure, balance.as_ref(), items, outcome, view),
-            sentences: sentences(outcome, *suggestions, source),
+            sentences: sentences(outcome, locking.as_ref(), *suggestions, source),
             holds: !alone && !is_chance && withheld.is_none(),
             figure: figure.clone(),
             coverage,
             items: items.cloned(),
+            locking,
             balance,
             places,
             places_are_of_items: false,
@@ -219,7 +226,7 @@ impl Verdict {
         }
         for (number, place) in self.places.iter().enumerate() {
             lines.push(format!("{}. {}", number + 1, place_line(place)));
-            if let Some(remedy) = &place.remedy {
+            for remedy in place.remedy.iter().chain(&place.more) {
                 lines.push(format!("   advice: {}; {}.", remedy.text, gain(self.before(), remedy)));
             }
         }
@@ -231,7 +238,7 @@ impl Verdict {
     pub fn json(&self) -> Value {
         let Figure { machine, model, efficiency, least, most, .. } = &self.figure;
         let place = |place: &Place| {
-            let remedy = place.remedy.as_ref().map(|remedy| {
+            let of_remedy = |remedy: &advice::Remedy| {
                 json!({
                     "kind": remedy.kind.name(),
                     "text": remedy.text,
@@ -239,16 +246,20 @@ impl Verdict {
                     "known_by": remedy.basis.name(),
                     "gain": gain(self.before(), remedy),
                 })
-            });
-            json!({
+            };
+            let mut all = json!({
                 "at": place.subject.short(),
                 "in": place.subject.beside(),
                 "sentence": place_line(place),
                 "slots": place.slots,
                 "share": place.share,
                 "causes": place.causes(),
-                "remedy": remedy,
-            })
+                "remedy": place.remedy.as_ref().map(of_remedy),
+            });
+            if !place.more.is_empty() {
+                all["more_remedies"] = place.more.iter().map(of_remedy).collect();
+            }
+            all
         };
         let balance = self.balance.as_ref().map(|balance| {
             json!({
@@ -259,7 +270,7 @@ impl Verdict {
                 "schedule": balance.schedule.map(balance::Schedule::phrase),
             })
         });
-        json!({
+        let mut all = json!({
             "headline": self.headline,
             "holds": self.holds,
             "machine": machine,
@@ -278,7 +289,11 @@ impl Verdict {
             "sentences": self.sentences,
             "places_of": self.items.as_ref().filter(|_| self.places_are_of_items).map(|items| &items.what),
             "places": self.places.iter().map(place).collect::<Vec<Value>>(),
-        })
+        });
+        if let Some(locking) = &self.locking {
+            all["locks"] = locking.json();
+        }
+        all
     }
 }
 
@@ -301,7 +316,7 @@ fn gain(before: f64, remedy: &advice::Remedy) -> String {
 }
 
 fn headline(
-    figure: &Figure,
+    (figure, locking): (&Figure, Option<&Locking>),
     coverage: &Coverage,
     (balance, is_chance): (Option<&Balance>, bool),
     items: Option<&Items>,
@@ -320,6 +335,10 @@ fn headline(
             items.typed
         )
     });
+    let of_locks = locking.and_then(|locking| locking.meeting).map_or_else(String::new, |meeting| {
+        let meeting = share(meeting);
+        format!(" as a port of the lock would run, {meeting} with lanes made to meet behind the lock")
+    });
     let little = match coverage.rest() {
         rest if rest.is_empty() => rest,
         rest => format!(" In the lanes is only {} of the program{rest}.", share(coverage.share())),
@@ -337,7 +356,7 @@ fn headline(
     if let Some(balance) = balance.filter(|_| is_chance) {
         return format!(
             "none of these threads: which lane ran what was decided while recording ({}), and one of {} lanes has {} \
-             of all instructions. Their {} is chance.{little}{of_items}",
+             of all instructions. Their {}{of_locks} is chance.{little}{of_items}",
             balance.schedule.map_or("", balance::Schedule::phrase),
             outcome.lanes,
             share(balance.longest),
@@ -354,7 +373,7 @@ fn headline(
     };
     let deals_out = balance.and_then(|balance| balance.schedule).is_some_and(balance::Schedule::deals_out);
     let of_items = if deals_out { of_items } else { String::new() };
-    format!("{number}: {}{but}.{of_items}", judgement(figure.efficiency))
+    format!("{number}{of_locks}: {}{but}.{of_items}", judgement(figure.efficiency))
 }
 
 fn warnings(
@@ -414,8 +433,13 @@ fn warnings(
     all
 }
 
-fn sentences(outcome: &Outcome, suggestions: Option<&Suggestions>, source: &mut Source) -> Vec<String> {
-    let mut all = Vec::new();
+fn sentences(
+    outcome: &Outcome,
+    locking: Option<&Locking>,
+    suggestions: Option<&Suggestions>,
+    source: &mut Source,
+) -> Vec<String> {
+    let mut all: Vec<String> = locking.and_then(Locking::sentence).into_iter().collect();
     let slots = |fetches: u64| outcome.upper_bound as f64 / (fetches.max(1) as f64 * outcome.warp_size as f64);
     if outcome.lanes > 1 && outcome.counts.fetches() > outcome.lower_bound {
         all.push(format!(

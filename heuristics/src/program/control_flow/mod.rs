@@ -22,6 +22,7 @@ use crate::PlaceId;
 use crate::program::arms::{self, Arm, End};
 use crate::program::joins::{Flow, Joins};
 use crate::program::turn_ranks::turn_ranks;
+use crate::program::yields::Yields;
 
 pub use observer::{Observer, RowOfSegments};
 
@@ -65,6 +66,8 @@ pub struct ControlFlow {
     arms: OnceLock<Vec<Box<[Arm]>>>,
     /// Made when they are asked for first.
     loops: OnceLock<Option<Loops>>,
+    /// See [`ControlFlow::yields`].
+    yields: Option<Yields>,
 }
 
 impl ControlFlow {
@@ -177,6 +180,11 @@ impl ControlFlow {
         let loops = self.joins().map(StructuredJoins::loops);
         let around = loops.and_then(|loops| Some((loops, loops.innermost(NodeId(place.0))?)));
         around.is_some_and(|(loops, id)| loops.contains(id, NodeId(other.0)))
+    }
+
+    /// The loops in which lanes yield, where there are any.
+    pub(crate) fn yields(&self) -> Option<&Yields> {
+        self.yields.as_ref()
     }
 
     /// How many instructions the place has.

@@ -10,6 +10,7 @@ use trace_format::{Kind, Pc};
 
 use super::ControlFlow;
 use crate::program::arms::End;
+use crate::program::yields::Yields;
 use crate::{PlaceId, Segment, SegmentId, SegmentTable};
 
 /// A row of segments that lanes run over and over, as an observer sees it: what of it hangs on the lane's open frames.
@@ -254,6 +255,7 @@ impl Observer {
         let calls = sorted_by_key(&self.calls, |(_, entry)| entry);
         let (priorities, block_lengths) = (priorities(&graph), block_lengths(segments, &graph));
         let distances = distances(&lengths, &graph, &exits);
+        let yields = Yields::of(&graph, segments);
         ControlFlow {
             post_dominators,
             starts,
@@ -274,6 +276,7 @@ impl Observer {
             ends,
             arms: OnceLock::new(),
             loops: OnceLock::new(),
+            yields,
         }
     }
 }
