@@ -1,7 +1,7 @@
 //! What all lanes of a view share: the static program, and what the first look at the trace decided.
 
 use heuristics::{SegmentId, SegmentTable};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 use trace_format::{Pc, Trace};
 
 use super::blocks::BlockFacts;
@@ -60,7 +60,7 @@ impl Plan {
             blocks: BlockFacts::new(trace, &table, classifier.as_ref(), (&choice.rule, &waiting)),
             choice,
             lock_rule: if is_text { Locks::Ignore } else { options.locks },
-            locks: lock_table(threads),
+            locks: LockTable::new(threads),
             episodes: Episodes::new(threads),
             tasks: match options.lanes {
                 Lanes::Tasks | Lanes::Iterations(_) | Lanes::Marks => TaskOrder::new(threads),
@@ -85,13 +85,4 @@ fn distributing(trace: &Trace, table: &SegmentTable) -> FxHashSet<Pc> {
     let forking: Vec<Option<Pc>> = those("__kmpc_fork_call").map(function).collect();
     let sharing = those("__kmpc_for_static_init").filter(|id| forking.contains(&function(*id)));
     sharing.filter_map(|id| Some(table.listing(id).last()?.next_pc())).collect()
-}
-
-fn lock_table(threads: &[ThreadSurvey]) -> LockTable {
-    let mut found = FxHashMap::default();
-    for (object, kind) in threads.iter().flat_map(|t| &t.locks) {
-        let known = found.entry(*object).or_insert(*kind);
-        *known = (*known).min(*kind);
-    }
-    LockTable::new(found)
 }

@@ -80,6 +80,22 @@ pub(in crate::view) struct Join {
     pub leave: Seq,
 }
 
+/// What a thread does with a semaphore.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::view) struct SemaphoreUse {
+    /// How often it has waited and not yet posted.
+    held: u32,
+    /// It posted without that.
+    gives: bool,
+}
+
+impl SemaphoreUse {
+    /// Whether the thread posts for others, or leaves posting to them: the semaphore is no lock.
+    pub fn is_handed_over(self) -> bool {
+        self.gives || self.held > 0
+    }
+}
+
 /// What the events of one thread say.
 #[derive(Clone, Debug, Default)]
 pub(in crate::view) struct ThreadSurvey {
@@ -90,6 +106,7 @@ pub(in crate::view) struct ThreadSurvey {
     pub waits: Vec<BarrierWait>,
     pub inits: Vec<BarrierInit>,
     pub locks: FxHashMap<u64, LockKind>,
+    pub semaphores: FxHashMap<u64, SemaphoreUse>,
     pub start: Option<Start>,
     /// When it ended; none where it was running when the recording stopped.
     pub end: Option<Seq>,
@@ -142,8 +159,8 @@ pub(in crate::view) fn is_part_of_waiting(event: &Event) -> bool {
     match event {
         Event::FutexWait { .. } => true,
         Event::Enter { function, .. } | Event::Leave { function, .. } => {
-            matches!(function, SyncFunction::Yield | SyncFunction::ConditionWait)
-                || matches!(locks::action(*function), Some(Action::Take { .. } | Action::Give))
+            !matches!(function, SyncFunction::SemaphoreWait | SyncFunction::SemaphorePost)
+                && (*function == SyncFunction::Yield || locks::action(*function).is_some())
         }
         _ => false,
     }
@@ -380,8 +397,13 @@ impl Surveyor {
             }
             _ => {}
         }
+        if function == SyncFunction::SemaphorePost {
+            let posted = self.found.semaphores.entry(object).or_default();
+            posted.gives |= posted.held == 0;
+            posted.held = posted.held.saturating_sub(1);
+        }
         if let Some(Action::Take { kind, .. }) = locks::action(function) {
-            self.found.locks.entry(object).or_insert(kind);
+            self.found.locks.entry(locks::object_of(function, object)).or_insert(kind);
         }
     }
 
@@ -418,6 +440,9 @@ impl Surveyor {
                 if let Some(fork) = self.forks.pop() {
                     self.found.forks[fork].leave = Some(seq);
                 }
+            }
+            SyncFunction::SemaphoreWait | SyncFunction::SemaphoreTryWait if result as u32 == 0 => {
+                self.found.semaphores.entry(left.object).or_default().held += 1;
             }
             // The functions return an `int`, 0 for success.
             SyncFunction::ThreadCreate if result as u32 == 0 => self.found.creates.push(self.create),

@@ -220,8 +220,9 @@ impl ThreadState<'_> {
             }
             self.begin_counted(Extent::Function { height: self.stack.height() }, batch);
         }
-        let given = match locks::action(function) {
-            Some(Action::Give) => self.held.give(object),
+        let action = locks::action(function).filter(|_| !self.plan.locks.is_no_lock(function, object));
+        let given = match action {
+            Some(Action::Give) => self.held.give(locks::object_of(function, object)),
             Some(Action::Wait) => self.held.wait(argument),
             Some(Action::Take { .. }) | None => None,
         };
@@ -252,9 +253,13 @@ impl ThreadState<'_> {
             push_control(batch, Control::PartEnd);
         }
         if left.counts {
-            let taken = match locks::action(function) {
-                Some(Action::Take { may_fail: true, .. }) if !locks::has_taken(result) => None,
-                Some(Action::Take { shared, .. }) => self.held.take(left.object, shared),
+            // gcc's runtime waits for its turn also where it gives a thread the next iterations.
+            let is_in_runtime = function == SyncFunction::OrderedEnter && self.openmp.is_below(self.sp);
+            let is_no_lock = is_in_runtime || self.plan.locks.is_no_lock(function, left.object);
+            let action = locks::action(function).filter(|_| !is_no_lock);
+            let taken = match action {
+                Some(Action::Take { .. }) if !locks::has_taken(function, left.argument, result) => None,
+                Some(Action::Take { shared, .. }) => self.held.take(locks::object_of(function, left.object), shared),
                 Some(Action::Wait) => self.held.resume(left.argument),
                 Some(Action::Give) | None => None,
             };
@@ -293,8 +298,8 @@ impl ThreadState<'_> {
     }
 
     fn acquire(&self, lock: HeldLock, batch: &mut Batch) {
-        if let Some(id) = self.plan.locks.id(lock.object) {
-            push_control(batch, if lock.shared { Control::AcquireShared(id) } else { Control::Acquire(id) });
+        if let Some(acquire) = self.plan.locks.acquire(lock) {
+            push_control(batch, acquire);
         }
     }
 
@@ -312,7 +317,7 @@ impl ThreadState<'_> {
         if let Some(Entry::Control(index)) = last
             && !self.turns.is_watching()
             && !self.spin.is_watching()
-            && matches!(batch.controls[index], Control::Acquire(taken) | Control::AcquireShared(taken) if taken == id)
+            && batch.controls[index].acquired() == Some(id)
         {
             batch.codes.pop();
             batch.controls.pop();

@@ -27,6 +27,9 @@ const MAX_BYTES_EACH: usize = 100;
 /// ends, in as many superblocks.
 const MOST_BRANCHES: usize = 3;
 
+/// `pause`.
+const PAUSE: [u8; 2] = [0xf3, 0x90];
+
 /// So many bytes of code are read at once.
 const ROW: usize = 128;
 
@@ -301,6 +304,11 @@ impl<'a, S: Source> Builder<'a, S> {
         match instruction.flow_control() {
             FlowControl::UnconditionalBranch => {
                 self.mark(Borrowed::Nothing);
+                if instruction.near_branch_target() == instruction.ip() {
+                    // Jumps take no time here, and nothing else limits how often an empty loop goes round: without a
+                    // pause it is recorded 10^12 times in a second.
+                    self.hot.raw(&PAUSE);
+                }
                 Some(ProgramPc(instruction.near_branch_target()))
             }
             FlowControl::ConditionalBranch => Some(self.branch(instruction, code)),
