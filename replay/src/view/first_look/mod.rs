@@ -2,6 +2,7 @@
 
 pub(super) mod callable;
 pub(super) mod code;
+pub(super) mod condition_barriers;
 pub(super) mod episodes;
 pub(super) mod generations;
 pub(super) mod leagues;

@@ -8,6 +8,7 @@ use trace_format::{Block, Chunk, Event, Item, Pc, Seq, SyncFunction, ThreadExit,
 use crate::Result;
 use crate::view::code::filter::is_of_sanitizer;
 use crate::view::first_look::callable::Look;
+use crate::view::first_look::condition_barriers::ConditionCall;
 use crate::view::first_look::episodes::{BarrierInit, BarrierWait};
 use crate::view::first_look::task_order::{Creation, TaskRun};
 use crate::view::first_look::tasks::{Task, TaskFunctions};
@@ -107,6 +108,8 @@ pub(in crate::view) struct ThreadSurvey {
     pub inits: Vec<BarrierInit>,
     pub locks: FxHashMap<u64, LockKind>,
     pub semaphores: FxHashMap<u64, SemaphoreUse>,
+    /// Its calls that wait for a condition, or say that it holds.
+    pub conditions: Vec<ConditionCall>,
     pub start: Option<Start>,
     /// When it ended; none where it was running when the recording stopped.
     pub end: Option<Seq>,
@@ -151,6 +154,12 @@ pub(in crate::view) fn taskloops(threads: &[ThreadSurvey]) -> Vec<Pc> {
 /// Whether the function is a barrier at which threads meet.
 pub(in crate::view) fn is_barrier(function: SyncFunction) -> bool {
     matches!(function, SyncFunction::BarrierWait | SyncFunction::TeamBarrier)
+}
+
+/// Whether the function waits for a condition, or says that it holds.
+pub(in crate::view) fn is_of_condition(function: SyncFunction) -> bool {
+    use SyncFunction::{ConditionBroadcast, ConditionSignal, ConditionWait};
+    matches!(function, ConditionWait | ConditionSignal | ConditionBroadcast)
 }
 
 /// Whether a turn of a loop that waits may have this in it: functions that wait, and locks, which the turn must give
@@ -396,6 +405,9 @@ impl Surveyor {
                 self.found.waits.push(BarrierWait { object, enter: seq, leave: None, body });
             }
             _ => {}
+        }
+        if is_of_condition(function) {
+            self.found.conditions.push(ConditionCall { function, condition: object, seq });
         }
         if function == SyncFunction::SemaphorePost {
             let posted = self.found.semaphores.entry(object).or_default();

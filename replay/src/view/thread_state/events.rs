@@ -5,7 +5,7 @@ use heuristics::SegmentId;
 use trace_format::{Chunk, Event, SyncFunction};
 
 use super::super::first_look::leagues::InLeague;
-use super::super::first_look::survey::{is_barrier, is_part_of_waiting};
+use super::super::first_look::survey::{is_barrier, is_of_condition, is_part_of_waiting};
 use super::super::locks::{self, Action, HeldLock};
 use super::extents::{Belongs, Extent, Marked};
 use super::openmp::OpenMp;
@@ -229,6 +229,24 @@ impl ThreadState<'_> {
         if let Some(lock) = given {
             self.release_if_replayed(lock, batch);
         }
+        if is_of_condition(function) {
+            self.waits_at = self.conditions.next().copied().flatten();
+            if function != SyncFunction::ConditionWait {
+                self.wake(batch);
+            }
+        }
+    }
+
+    /// The thread is the last that comes to a barrier made of a condition variable. Its locks are free while it waits
+    /// there: among lanes it may come first.
+    fn wake(&mut self, batch: &mut Batch) {
+        let Some(episode) = self.waits_at.take().filter(|_| self.extents.is_open()) else { return };
+        let held: Vec<HeldLock> = self.held.locks().to_vec();
+        held.iter().for_each(|lock| self.release_if_replayed(*lock, batch));
+        self.meet(Control::Meet(episode), batch);
+        if self.plan.lock_rule.are_taken() {
+            held.iter().for_each(|lock| self.acquire(*lock, batch));
+        }
     }
 
     /// Where a thread's whole run is the region, and its teams are told apart: it begins its part of a team's work.
@@ -253,6 +271,9 @@ impl ThreadState<'_> {
             push_control(batch, Control::PartEnd);
         }
         if left.counts {
+            if let Some(episode) = self.waits_at.take().filter(|_| function == SyncFunction::ConditionWait) {
+                self.meet(Control::Meet(episode), batch);
+            }
             // gcc's runtime waits for its turn also where it gives a thread the next iterations.
             let is_in_runtime = function == SyncFunction::OrderedEnter && self.openmp.is_below(self.sp);
             let is_no_lock = is_in_runtime || self.plan.locks.is_no_lock(function, left.object);
@@ -293,6 +314,7 @@ impl ThreadState<'_> {
     fn meet(&mut self, episode: Control, batch: &mut Batch) {
         if self.extents.is_open() {
             self.spin.forget();
+            self.turns.forget();
             push_control(batch, episode);
         }
     }
