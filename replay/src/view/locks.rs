@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 use trace_format::{Pc, SyncFunction, Trace};
 
+use super::first_look::own_locks::OwnLocks;
 use super::first_look::survey::ThreadSurvey;
 use crate::{Control, LockId};
 
@@ -15,6 +16,10 @@ pub(super) enum LockKind {
     Critical,
     Ordered,
     Semaphore,
+    /// A word that looks like one.
+    Own {
+        can_share: bool,
+    },
 }
 
 /// The address that stands for the `ordered` sections of all loops: they have none.
@@ -81,7 +86,7 @@ pub(super) struct LockTable {
 
 impl LockTable {
     /// Of all threads. Semaphores that are no locks are left out.
-    pub fn new(threads: &[ThreadSurvey]) -> LockTable {
+    pub fn new(threads: &[ThreadSurvey], own: &OwnLocks) -> LockTable {
         let (mut found, mut most) = (FxHashMap::default(), FxHashMap::default());
         for (object, kind) in threads.iter().flat_map(|t| &t.locks) {
             let known = found.entry(*object).or_insert(*kind);
@@ -96,9 +101,26 @@ impl LockTable {
                 *known = u32::try_from(init.count).unwrap_or(u32::MAX).max(*known);
             }
         }
+        for (word, can_share) in &own.words {
+            found.entry(*word).or_insert(LockKind::Own { can_share: *can_share });
+        }
         let mut locks: Vec<(u64, LockKind)> = found.into_iter().collect();
         locks.sort_unstable();
         LockTable { locks, most }
+    }
+
+    /// Whether lanes can share the lock of the program's own at an address; none where there is no such.
+    pub fn is_own(&self, object: u64) -> Option<bool> {
+        match self.locks[self.id(object)?.0 as usize].1 {
+            LockKind::Own { can_share } => Some(can_share),
+            _ => None,
+        }
+    }
+
+    /// The locks of the program's own.
+    pub fn own(&self) -> Vec<LockId> {
+        let is_own = |(_, (_, kind)): &(usize, &(u64, LockKind))| matches!(kind, LockKind::Own { .. });
+        self.locks.iter().enumerate().filter(is_own).map(|(id, _)| LockId(id as u32)).collect()
     }
 
     /// Whether what this function does to its object is no matter of locks.
@@ -137,6 +159,7 @@ impl LockTable {
             LockKind::Ordered => return "ordered sections".into(),
             LockKind::Critical => "critical section",
             LockKind::Semaphore => "semaphore",
+            LockKind::Own { .. } => "looks like a lock:",
             LockKind::Mutex => "mutex",
             LockKind::SpinLock => "spin lock",
             LockKind::ReadWrite => "read-write lock",

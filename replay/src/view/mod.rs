@@ -78,11 +78,11 @@ impl View {
             return Err(nothing_recorded(trace));
         }
         let options = &as_marked(options, trace);
-        let Looked { threads, segments } = Looked::at(trace, &options.spin)?;
+        let Looked { threads, own_locks, segments } = Looked::at(trace, &options.spin)?;
         let chosen = Choice::of(options, trace, &threads)?;
-        let segments = segments.cut(trace, &threads, &chosen);
+        let segments = segments.cut(trace, &threads, &own_locks, &chosen);
         let loops = segments.loops(&options.spin);
-        let plan = Plan::new(trace, options, &threads, (chosen, segments));
+        let plan = Plan::new(trace, options, (&threads, &own_locks), (chosen, segments));
         let followed = Threads::follow(trace, &plan)?;
         let (stays, unsure_joins) = followed.stays(&threads);
         let mut summary = followed.summary(trace, &plan);
@@ -93,6 +93,7 @@ impl View {
         summary.generations = lanes.last().map_or(0, |lane| lane.generation as usize + 1);
         summary.unsure_joins = unsure_joins;
         summary.loops = loops;
+        summary.own_locks = plan.locks.own();
         summary.waits_for_work = threads.iter().any(|thread| thread.waits_for_others);
         let task_runs = || threads.iter().flat_map(|thread| &thread.task_runs);
         summary.tasks = (task_runs().count(), task_runs().map(|run| run.instructions).sum());

@@ -8,6 +8,7 @@ use super::blocks::BlockFacts;
 use super::code::filter::Classifier;
 use super::first_look::code::calls;
 use super::first_look::episodes::Episodes;
+use super::first_look::own_locks::OwnLocks;
 use super::first_look::region::Choice;
 use super::first_look::segments::Segments;
 use super::first_look::survey::ThreadSurvey;
@@ -47,7 +48,7 @@ impl Plan {
     pub fn new(
         trace: &Trace,
         options: &ViewOptions,
-        threads: &[ThreadSurvey],
+        (threads, own_locks): (&[ThreadSurvey], &OwnLocks),
         (choice, segments): (Choice, Segments),
     ) -> Plan {
         let is_text = trace.meta().engine == "text";
@@ -57,10 +58,10 @@ impl Plan {
         let distributes =
             if options.lanes == Lanes::Threads { FxHashSet::default() } else { distributing(trace, &table) };
         Plan {
-            blocks: BlockFacts::new(trace, &table, classifier.as_ref(), (&choice.rule, &waiting)),
+            blocks: BlockFacts::new(trace, &table, classifier.as_ref(), (&choice.rule, &waiting, own_locks)),
             choice,
             lock_rule: if is_text { Locks::Ignore } else { options.locks },
-            locks: LockTable::new(threads),
+            locks: LockTable::new(threads, own_locks),
             episodes: Episodes::new(threads),
             tasks: match options.lanes {
                 Lanes::Tasks | Lanes::Iterations(_) | Lanes::Marks => TaskOrder::new(threads),

@@ -6,6 +6,7 @@ pub(super) mod condition_barriers;
 pub(super) mod episodes;
 pub(super) mod generations;
 pub(super) mod leagues;
+pub(super) mod own_locks;
 mod part_names;
 pub(super) mod region;
 pub(super) mod seats;

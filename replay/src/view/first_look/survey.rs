@@ -10,6 +10,7 @@ use crate::view::code::filter::is_of_sanitizer;
 use crate::view::first_look::callable::Look;
 use crate::view::first_look::condition_barriers::ConditionCall;
 use crate::view::first_look::episodes::{BarrierInit, BarrierWait};
+use crate::view::first_look::own_locks::{Acts, Uses};
 use crate::view::first_look::task_order::{Creation, TaskRun};
 use crate::view::first_look::tasks::{Task, TaskFunctions};
 use crate::view::locks::{self, Action, LockKind};
@@ -108,6 +109,8 @@ pub(in crate::view) struct ThreadSurvey {
     pub inits: Vec<BarrierInit>,
     pub locks: FxHashMap<u64, LockKind>,
     pub semaphores: FxHashMap<u64, SemaphoreUse>,
+    /// What it does with words that may be locks of the program's own.
+    pub words: Uses,
     /// Its calls that wait for a condition, or say that it holds.
     pub conditions: Vec<ConditionCall>,
     pub start: Option<Start>,
@@ -181,10 +184,10 @@ fn is_blocking(event: &Event) -> bool {
 }
 
 /// Looks at all threads, in thread order; with turns of loops where what is known about code is given.
-pub(in crate::view) fn survey(trace: &Trace, code: Option<&Code>) -> Result<Vec<ThreadSurvey>> {
+pub(in crate::view) fn survey(trace: &Trace, code: Option<&Code>, acts: &Acts) -> Result<Vec<ThreadSurvey>> {
     let lengths: Vec<u32> = trace.blocks().iter().map(|(_, b)| b.instructions.len() as u32).collect();
     let of_pools = TaskFunctions::of(trace);
-    let survey = |thread: ThreadId| survey_thread(trace, thread, &lengths, code, &of_pools);
+    let survey = |thread: ThreadId| survey_thread(trace, thread, &lengths, (code, acts), &of_pools);
     trace.threads().par_iter().map(|thread| survey(thread.id)).collect()
 }
 
@@ -192,7 +195,7 @@ fn survey_thread(
     trace: &Trace,
     thread: ThreadId,
     lengths: &[u32],
-    code: Option<&Code>,
+    (code, acts): (Option<&Code>, &Acts),
     of_pools: &TaskFunctions,
 ) -> Result<ThreadSurvey> {
     let mut tasks = of_pools.meter(trace);
@@ -202,8 +205,11 @@ fn survey_thread(
     let mut stream = trace.stream(thread);
     while let Some(item) = stream.next()? {
         match item {
-            Item::Block { block, .. } => {
+            Item::Block { block, memory, .. } => {
                 let length = lengths[block.index()];
+                if acts.has(block) && !surveyor.stack.in_leaf() {
+                    surveyor.found.words.block(acts, block, memory);
+                }
                 surveyor.instructions += u64::from(length);
                 if look.is_some() || tasks.is_watching() {
                     look_on(&mut look, &mut surveyor, &trace.blocks()[block], length);
@@ -215,7 +221,10 @@ fn survey_thread(
                     None => {}
                 }
             }
-            Item::Partial { block, executed, .. } => {
+            Item::Partial { block, executed, memory, .. } => {
+                if acts.has(block) && !surveyor.stack.in_leaf() {
+                    surveyor.found.words.block(acts, block, memory);
+                }
                 if let Some(follower) = &mut follower {
                     follower.interrupt();
                     follower.lose_stack();
@@ -239,6 +248,9 @@ fn survey_thread(
                     if !matches!(event, Event::Enter { .. } | Event::Leave { .. }) {
                         follower.lose_stack();
                     }
+                }
+                if let Event::FutexWait { address, .. } = event {
+                    surveyor.found.words.waits(address);
                 }
                 surveyor.event(event);
                 if let Event::Enter { function: SyncFunction::ThreadBody, object, .. } = event {

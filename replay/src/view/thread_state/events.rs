@@ -5,6 +5,7 @@ use heuristics::SegmentId;
 use trace_format::{Chunk, Event, SyncFunction};
 
 use super::super::first_look::leagues::InLeague;
+use super::super::first_look::own_locks::Does;
 use super::super::first_look::survey::{is_barrier, is_of_condition, is_part_of_waiting};
 use super::super::locks::{self, Action, HeldLock};
 use super::extents::{Belongs, Extent, Marked};
@@ -140,12 +141,13 @@ impl ThreadState<'_> {
                     self.end_extent(batch);
                 }
             }
-            Event::FutexWait { seq, .. } => {
+            Event::FutexWait { seq, address } => {
                 self.now = seq;
                 // A sanitizer's own locks are no lane's.
                 let is_in_checks = self.kept_before_checks == Some(self.counts.kept);
                 let is_in_runtime = self.stack.in_leaf() || self.openmp.is_in();
-                let is_own = self.extents.is_open() && !is_in_runtime && !is_in_checks;
+                let is_known = is_in_runtime || self.plan.locks.id(address).is_some();
+                let is_own = self.extents.is_open() && !is_known && !is_in_checks;
                 self.counts.own_waits += u64::from(is_own);
             }
             Event::Chunk(chunk) => self.take_chunk(&chunk, batch),
@@ -308,6 +310,29 @@ impl ThreadState<'_> {
         }
         if self.extents.end_below(self.stack.height()) {
             self.end_extent(batch);
+        }
+    }
+
+    /// Before an instruction that may take or give a lock of the program's own.
+    pub(super) fn act(&mut self, does: Does, word: u64, batch: &mut Batch) {
+        let Some(can_share) = self.plan.locks.is_own(word) else { return };
+        let has = self.held.locks().iter().any(|lock| lock.object == word);
+        match does {
+            Does::Takes | Does::MayTake if !has => {
+                let taken = self.held.take(word, can_share && does == Does::MayTake);
+                if let Some(lock) = taken
+                    && self.extents.is_open()
+                    && self.plan.lock_rule.are_taken()
+                {
+                    self.acquire(lock, batch);
+                }
+            }
+            Does::Gives | Does::MayGive if has => {
+                if let Some(lock) = self.held.give(word) {
+                    self.release_if_replayed(lock, batch);
+                }
+            }
+            _ => {}
         }
     }
 

@@ -108,6 +108,11 @@ impl ThreadState<'_> {
         if self.extents.is_open() {
             self.openmp.run(self.plan.blocks.side(id), self.sp);
         }
+        if let Some((does, word)) = self.plan.blocks.act(id)
+            && let Some(word) = word.or_else(|| addresses.first().copied())
+        {
+            self.act(does, word, batch);
+        }
         match self.reason(id) {
             None => {
                 if self.extents.is_fresh() {
