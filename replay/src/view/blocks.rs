@@ -103,11 +103,24 @@ impl Flags {
     }
 }
 
+/// Which lock of the program's own a segment acts on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OwnLock {
+    /// Its address stands in the code.
+    At(u64),
+    /// Its address is recorded.
+    Recorded,
+    /// The thread took it last.
+    Last,
+}
+
 /// By segment: what it begins with.
-fn acts(table: &SegmentTable, own_locks: &OwnLocks) -> FxHashMap<SegmentId, (Does, Option<u64>)> {
+fn acts(table: &SegmentTable, own_locks: &OwnLocks) -> FxHashMap<SegmentId, (Does, OwnLock)> {
     let act = |(id, segment): (SegmentId, &Segment)| {
-        let does = own_locks.acts.get(&segment.start())?;
-        Some((id, (*does, table.listing(id).iter().next()??.place())))
+        let (does, is_last) = own_locks.acts.get(&segment.start())?;
+        let place = table.listing(id).iter().next()??.place();
+        let lock = if *is_last { OwnLock::Last } else { place.map_or(OwnLock::Recorded, OwnLock::At) };
+        Some((id, (*does, lock)))
     };
     if own_locks.acts.is_empty() { FxHashMap::default() } else { table.iter().filter_map(act).collect() }
 }
@@ -145,9 +158,8 @@ pub(super) struct BlockFacts {
     marked: bool,
     /// Segments of turns that wait.
     waits: Vec<bool>,
-    /// Segments that begin with what takes or gives a lock of the program's own, with the lock where its address stands
-    /// in the code.
-    acts: FxHashMap<SegmentId, (Does, Option<u64>)>,
+    /// Segments that begin with what takes or gives a lock of the program's own.
+    acts: FxHashMap<SegmentId, (Does, OwnLock)>,
 }
 
 impl BlockFacts {
@@ -295,10 +307,9 @@ impl BlockFacts {
         stubs
     }
 
-    /// What the first instruction of the segment does to a lock of the program's own, and to which, where its address
-    /// stands in the code.
+    /// What the first instruction of the segment does to a lock of the program's own, and to which.
     #[inline]
-    pub fn act(&self, id: SegmentId) -> Option<(Does, Option<u64>)> {
+    pub fn act(&self, id: SegmentId) -> Option<(Does, OwnLock)> {
         if self.acts.is_empty() { None } else { self.acts.get(&id).copied() }
     }
 

@@ -12,12 +12,16 @@
 //! A `cmpxchg` whose numbers are unknown may take a share, as of an `RwLock`, or be anything else: it is a share of a
 //! word that is also taken alone; and the word is taken alone by it where threads wait for the word in the kernel.
 //!
-//! What gives a word by a plain store is seen only where the address stands in the code.
+//! A plain store of 0 gives a word where its address stands in the code. Where it does not, such a store gives the word
+//! that the thread took last, if one instruction stores so many bytes just once each time that a thread has taken the
+//! word; of several, the last.
 
 use heuristics::SegmentTable;
 use machine::{Instruction, Operand, Operation, Register};
 use rustc_hash::{FxHashMap, FxHashSet};
-use trace_format::{BlockId, ModuleRole, Pc, Trace};
+use trace_format::{BlockId, Kind, ModuleRole, Pc, Trace};
+
+use crate::waiting::Code;
 
 /// What an instruction does to the word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,12 +30,9 @@ pub(in crate::view) enum Does {
     /// It takes the word, or a share of it, or does something else.
     MayTake,
     Gives,
-    /// It counts the word down, or clears a bit of it: it gives it where the thread has it.
+    /// It counts the word down, clears a bit of it, or puts an unknown number there: it gives it where the thread has it.
     MayGive,
 }
-
-/// How many instructions a register is followed back at most.
-const FAR: usize = 24;
 
 /// Words of a thread that are looked at.
 const MOST_WORDS: usize = 1 << 14;
@@ -43,8 +44,12 @@ const LIBRARIES: [&str; 8] = ["libc.so", "libc-", "libc.musl", "ld-", "libpthrea
 #[derive(Clone, Copy, Debug)]
 struct Act {
     pc: Pc,
+    /// Which of the block's instructions it is.
+    number: usize,
     does: Does,
     word: Word,
+    /// How many bytes it has.
+    size: u16,
 }
 
 /// Which word an instruction acts on.
@@ -54,6 +59,8 @@ enum Word {
     At(u64),
     /// Which of the addresses that were recorded for the block is its address.
     Recorded(usize),
+    /// Its address is unknown.
+    Unknown,
 }
 
 /// The instructions that may act on locks of the program's own.
@@ -63,37 +70,55 @@ pub(in crate::view) struct Acts {
 
 impl Acts {
     /// Those of all blocks, outside of the C library and of runtimes.
-    pub fn of(trace: &Trace, table: &SegmentTable) -> Acts {
+    pub fn of(trace: &Trace, table: &SegmentTable, leading: Option<&Code>) -> Acts {
         let code = |id| -> Vec<Option<Instruction<'_>>> {
             table.of_block(id).iter().flat_map(|segment| table.listing(*segment).iter()).collect()
         };
+        // What a block does not show another may, which came there by another way.
+        let mut known: FxHashMap<Pc, Does> = FxHashMap::default();
         let mut by_block: Vec<Vec<Act>> = Vec::new();
-        let mut taken = FxHashSet::default();
+        let (mut taken, mut sizes) = (FxHashSet::default(), FxHashSet::default());
         for (id, block) in trace.blocks().iter() {
             let mut acts = Vec::new();
             if block.instructions.iter().any(|i| i.memory > 0) {
                 let code = code(id);
                 let mut recorded = 0;
                 for (i, instruction) in block.instructions.iter().enumerate() {
-                    let (pc, word) = (instruction.pc, Word::Recorded(recorded));
+                    let (pc, at) = (instruction.pc, recorded);
                     recorded += usize::from(instruction.memory);
-                    if let Some(does) = does(&code, i).filter(|_| instruction.memory > 0 && !is_in_library(trace, pc)) {
-                        acts.push(Act { pc, does, word });
-                        taken.extend(code[i].and_then(Instruction::place).filter(|_| does == Does::Takes));
+                    let Some(does) =
+                        does(&code, i, leading).filter(|_| instruction.memory > 0 && !is_in_library(trace, pc))
+                    else {
+                        continue;
+                    };
+                    let size = code[i].and_then(Instruction::address).map_or(0, |memory| memory.size);
+                    acts.push(Act { pc, number: i, does, word: Word::Recorded(at), size });
+                    if does == Does::Takes {
+                        taken.extend(code[i].and_then(Instruction::place));
+                        sizes.insert(size);
+                    }
+                    if !matches!(does, Does::MayTake | Does::MayGive) || !known.contains_key(&pc) {
+                        known.insert(pc, does);
                     }
                 }
             }
             by_block.push(acts);
         }
-        if !taken.is_empty() {
+        by_block.iter_mut().flatten().for_each(|act| act.does = known[&act.pc]);
+        if !sizes.is_empty() {
             for ((id, _), acts) in trace.blocks().iter().zip(&mut by_block) {
                 let code = code(id);
-                let stores = (0..code.len()).filter_map(|i| stores_nothing(&code, i));
-                acts.extend(stores.filter(|(_, at)| taken.contains(at)).map(|(pc, at)| Act {
-                    pc,
-                    does: Does::Gives,
-                    word: Word::At(at),
+                let stores = (0..code.len()).filter_map(|i| Some((i, stores_nothing(&code, i, leading)?)));
+                acts.extend(stores.filter_map(|(number, one)| {
+                    let memory = one.address().filter(|memory| sizes.contains(&memory.size))?;
+                    let word = match one.place() {
+                        Some(place) => taken.contains(&place).then_some(Word::At(place)),
+                        None => (!memory.is_in_frame()).then_some(Word::Unknown),
+                    };
+                    let (pc, does, size) = (one.pc(), Does::Gives, memory.size);
+                    word.filter(|_| !is_in_library(trace, pc)).map(|word| Act { pc, number, does, word, size })
                 }));
+                acts.sort_by_key(|act| act.number);
             }
         }
         Acts { by_block: by_block.into_iter().map(Vec::into_boxed_slice).collect() }
@@ -118,18 +143,21 @@ fn is_in_library(trace: &Trace, pc: Pc) -> bool {
 }
 
 /// What the instruction of this number may do to a lock.
-fn does(code: &[Option<Instruction<'_>>], at: usize) -> Option<Does> {
+fn does(code: &[Option<Instruction<'_>>], at: usize, leading: Option<&Code>) -> Option<Does> {
     let instruction = code[at].filter(|instruction| instruction.is_atomic())?;
-    let source = || instruction.register(1).and_then(|part| constant(code, at, part.register));
+    let source = || instruction.register(1).and_then(|part| constant(code, at, part.register, leading));
     match instruction.operation() {
         Operation::Exchange => {
             let register = instruction.register(1).or_else(|| instruction.register(0))?;
-            constant(code, at, register.register).map(|put| if put == 0 { Does::Gives } else { Does::Takes })
+            Some(constant(code, at, register.register, leading).map_or(Does::MayGive, |put| match put {
+                0 => Does::Gives,
+                _ => Does::Takes,
+            }))
         }
-        Operation::CompareExchange => match (constant(code, at, Register::AX), source()) {
+        Operation::CompareExchange => match (constant(code, at, Register::AX, leading), source()) {
             (Some(0), Some(0)) => None,
             (_, Some(0)) => Some(Does::Gives),
-            (Some(0), _) => Some(Does::Takes),
+            (Some(0), _) | (None, Some(_)) => Some(Does::Takes),
             (Some(_), Some(_)) => None,
             _ => Some(Does::MayTake),
         },
@@ -140,49 +168,114 @@ fn does(code: &[Option<Instruction<'_>>], at: usize) -> Option<Does> {
     }
 }
 
-/// Where the instruction of this number writes 0, if the address stands in it.
-fn stores_nothing(code: &[Option<Instruction<'_>>], at: usize) -> Option<(Pc, u64)> {
+/// The instruction of this number, if it writes 0 to memory.
+fn stores_nothing<'a>(code: &[Option<Instruction<'a>>], at: usize, leading: Option<&Code>) -> Option<Instruction<'a>> {
     let instruction = code[at].filter(|one| one.operation() == Operation::Move)?;
-    let place = instruction.place().filter(|_| instruction.operand(0) == Operand::Memory)?;
     let put = match instruction.operand(1) {
+        _ if instruction.operand(0) != Operand::Memory => None,
         Operand::Constant(put) => Some(put),
-        Operand::Register(part) => constant(code, at, part.register),
+        Operand::Register(part) => constant(code, at, part.register, leading),
         _ => None,
     };
-    (put == Some(0)).then_some((instruction.pc(), place))
+    (put == Some(0)).then_some(instruction)
 }
 
-/// What a general register holds before the instruction of this number, where the code on the way there says so.
-fn constant(code: &[Option<Instruction<'_>>], at: usize, register: Register) -> Option<i64> {
-    let mut wanted = register;
-    for instruction in code[at.saturating_sub(FAR)..at].iter().rev() {
+/// What a general register holds before the instruction of this number, where the code on the way there says so; before
+/// the block, all that leads there.
+fn constant(code: &[Option<Instruction<'_>>], at: usize, register: Register, leading: Option<&Code>) -> Option<i64> {
+    let is_move = |instruction: Instruction<'_>| matches!(instruction.operation(), Operation::Move | Operation::Extend);
+    // The register, or the slot of the frame, from which it came.
+    let (mut wanted, mut slot) = (Some(register), None);
+    for instruction in code[..at].iter().rev() {
         let instruction = (*instruction)?;
-        let writes = instruction.uses().iter().any(|used| used.part.register == wanted && used.access.writes);
-        if !writes {
+        if let Some((base, displacement)) = slot {
+            let is_it = instruction.address().is_some_and(|m| m.is_at(base) && m.displacement == displacement);
+            if !(is_it && is_move(instruction) && instruction.operand(0) == Operand::Memory) {
+                let moves = instruction.uses().iter().any(|used| used.part.register == base && used.access.writes);
+                if moves || instruction.kind().transfers_control() && instruction.kind() != Kind::Branch {
+                    return None;
+                }
+                continue;
+            }
+        } else if !instruction.uses().iter().any(|used| Some(used.part.register) == wanted && used.access.writes) {
             continue;
-        }
-        if instruction.zeroes() {
+        } else if instruction.zeroes() {
             return Some(0);
         }
-        match (instruction.operation(), instruction.operand(1)) {
-            (Operation::Move | Operation::Extend, Operand::Constant(constant)) => return Some(constant),
-            (Operation::Move | Operation::Extend, Operand::Register(from)) => wanted = from.register,
+        match instruction.operand(1) {
+            _ if !is_move(instruction) => return None,
+            Operand::Constant(constant) => return Some(constant),
+            Operand::Register(from) => (wanted, slot) = (Some(from.register), None),
+            Operand::Memory => {
+                let memory = instruction.address().filter(|memory| memory.is_in_frame() && memory.index.is_none())?;
+                (wanted, slot) = (None, Some((memory.base?.register, memory.displacement)));
+            }
             _ => return None,
         }
     }
-    None
+    let begin = (*code.first()?)?.pc();
+    leading?.constant_at(begin, wanted?.index()).map(u64::cast_signed)
 }
 
 /// What a thread does with a word.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Use {
+    size: u16,
     has: bool,
-    shares: bool,
     /// How often it took the word alone, as a share, gave it back, and gave it without having it.
     takes: u32,
     may_take: u32,
     gives: u32,
     strays: u32,
+    /// Stores since it was taken last, by unknown addresses, each with how often it was run.
+    stores: Vec<(Pc, u32)>,
+    /// Those that were run once each time that the word was taken; none before there were any.
+    once: Option<Vec<Pc>>,
+}
+
+/// How many different stores are looked at while a word is taken.
+const MOST_STORES: usize = 16;
+
+impl Use {
+    fn take(&mut self, act: &Act) {
+        // Stores since it tried tell that it had the word.
+        if self.has && !self.end() {
+            return;
+        }
+        (self.has, self.size) = (true, act.size);
+        *if act.does == Does::MayTake { &mut self.may_take } else { &mut self.takes } += 1;
+    }
+
+    fn give(&mut self) {
+        (self.has, self.gives) = (false, self.gives + 1);
+        self.stores.clear();
+    }
+
+    /// The thread ends, or takes the word again: whether a store may have given it.
+    fn end(&mut self) -> bool {
+        if !self.has || self.stores.is_empty() {
+            return false;
+        }
+        let stores = std::mem::take(&mut self.stores);
+        let once = stores.iter().filter(|(_, times)| *times == 1).map(|(pc, _)| *pc);
+        self.once = Some(match self.once.take() {
+            None => once.collect(),
+            Some(before) => once.filter(|pc| before.contains(pc)).collect(),
+        });
+        self.give();
+        true
+    }
+
+    fn store(&mut self, act: &Act) {
+        if !self.has || self.size != act.size {
+            return;
+        }
+        // The order is that of the last time.
+        let times = self.stores.iter().position(|(pc, _)| *pc == act.pc).map_or(0, |at| self.stores.remove(at).1);
+        if self.stores.len() < MOST_STORES {
+            self.stores.push((act.pc, times + 1));
+        }
+    }
 }
 
 /// What a thread does with words that may be locks.
@@ -192,6 +285,8 @@ pub(in crate::view) struct Uses {
     places: FxHashMap<u64, FxHashSet<Pc>>,
     /// Words that it waited for in the kernel.
     waited: FxHashSet<u64>,
+    /// The words that it has.
+    has: Vec<u64>,
 }
 
 impl Uses {
@@ -205,6 +300,10 @@ impl Uses {
                     Some(word) => *word,
                     None => return,
                 },
+                Word::Unknown => {
+                    self.has.iter().for_each(|word| self.words.entry(*word).or_default().store(act));
+                    continue;
+                }
             };
             let takes = matches!(act.does, Does::Takes | Does::MayTake);
             if takes && self.words.len() < MOST_WORDS {
@@ -212,14 +311,31 @@ impl Uses {
             }
             let Some(used) = self.words.get_mut(&word) else { continue };
             match act.does {
-                Does::Takes | Does::MayTake if used.has => used.shares &= act.does == Does::MayTake,
-                Does::Takes => (used.has, used.shares, used.takes) = (true, false, used.takes + 1),
-                Does::MayTake => (used.has, used.shares, used.may_take) = (true, true, used.may_take + 1),
-                Does::Gives | Does::MayGive if used.has => (used.has, used.gives) = (false, used.gives + 1),
+                Does::Takes | Does::MayTake => {
+                    if !used.has {
+                        self.has.push(word);
+                    }
+                    used.take(act);
+                }
+                Does::Gives | Does::MayGive if used.has => {
+                    used.give();
+                    self.has.retain(|has| *has != word);
+                }
                 Does::Gives => used.strays += 1,
                 Does::MayGive => continue,
             }
             self.places.entry(word).or_default().insert(act.pc);
+        }
+    }
+
+    /// The thread ends: where a store has always given a word, it does so at last.
+    pub fn end(&mut self) {
+        for word in std::mem::take(&mut self.has) {
+            let Some(used) = self.words.get_mut(&word) else { continue };
+            used.end();
+            if let Some(last) = used.once.as_ref().and_then(|once| once.last()) {
+                self.places.entry(word).or_default().insert(*last);
+            }
         }
     }
 
@@ -234,22 +350,25 @@ impl Uses {
 pub(in crate::view) struct OwnLocks {
     /// Whether lanes may share it.
     pub words: FxHashMap<u64, bool>,
-    /// What acts on them.
-    pub acts: FxHashMap<Pc, Does>,
+    /// What acts on them; true: on the word that the thread took last.
+    pub acts: FxHashMap<Pc, (Does, bool)>,
 }
 
 impl OwnLocks {
     pub fn new<'a>(threads: impl Iterator<Item = &'a Uses> + Clone, acts: &Acts) -> OwnLocks {
         let mut all = OwnLocks::default();
-        let mut of_word: FxHashMap<u64, Vec<Use>> = FxHashMap::default();
+        let mut of_word: FxHashMap<u64, Vec<&Use>> = FxHashMap::default();
         for (word, used) in threads.clone().flat_map(|thread| &thread.words) {
-            of_word.entry(*word).or_default().push(*used);
+            of_word.entry(*word).or_default().push(used);
         }
         let waited: FxHashSet<u64> = threads.clone().flat_map(|thread| &thread.waited).copied().collect();
         for (word, uses) in of_word {
             let is_taken = uses.iter().any(|used| used.takes > 0);
-            let takes = |used: &&Use| used.takes + used.may_take > 0;
-            let is_given = |used: &Use| !used.has && used.strays == 0 && used.gives == used.takes + used.may_take;
+            let takes = |used: &&&Use| used.takes + used.may_take > 0;
+            let is_given = |used: &&Use| {
+                let is_stored = used.once.as_ref().is_none_or(|once| !once.is_empty());
+                !used.has && used.strays == 0 && is_stored && used.gives == used.takes + used.may_take
+            };
             if (is_taken || waited.contains(&word))
                 && uses.iter().filter(takes).count() > 1
                 && uses.iter().filter(takes).all(is_given)
@@ -263,7 +382,8 @@ impl OwnLocks {
             .flat_map(|(_, places)| places.iter().copied())
             .collect();
         let acts = acts.by_block.iter().flat_map(|acts| acts.iter());
-        all.acts = acts.filter(|act| places.contains(&act.pc)).map(|act| (act.pc, act.does)).collect();
+        let of_last = |act: &Act| matches!(act.word, Word::Unknown);
+        all.acts = acts.filter(|act| places.contains(&act.pc)).map(|act| (act.pc, (act.does, of_last(act)))).collect();
         all
     }
 }

@@ -264,6 +264,7 @@ fn survey_thread(
         surveyor.runs(&look);
     }
     surveyor.close_bodies(0);
+    surveyor.found.words.end();
     surveyor.found.tasks = tasks.finish();
     surveyor.found.turns = follower.map(Follower::finish).unwrap_or_default();
     Ok(surveyor.found)

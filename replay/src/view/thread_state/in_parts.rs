@@ -6,6 +6,7 @@ use trace_format::{Kind, SpEffect};
 
 use super::super::blocks::{Facts, Flags};
 use super::super::code::filter::Class;
+use super::super::blocks::{Facts, Flags, OwnLock};
 use super::extents::Extent;
 use super::{Pending, Reason, ThreadState};
 use crate::{Batch, Code};
@@ -108,10 +109,16 @@ impl ThreadState<'_> {
         if self.extents.is_open() {
             self.openmp.run(self.plan.blocks.side(id), self.sp);
         }
-        if let Some((does, word)) = self.plan.blocks.act(id)
-            && let Some(word) = word.or_else(|| addresses.first().copied())
-        {
-            self.act(does, word, batch);
+        if let Some((does, lock)) = self.plan.blocks.act(id) {
+            let last = || self.held.locks().iter().rfind(|held| self.plan.locks.is_own(held.object).is_some());
+            let word = match lock {
+                OwnLock::At(word) => Some(word),
+                OwnLock::Recorded => addresses.first().copied(),
+                OwnLock::Last => last().map(|held| held.object),
+            };
+            if let Some(word) = word {
+                self.act(does, word, batch);
+            }
         }
         match self.reason(id) {
             None => {
