@@ -216,14 +216,6 @@ fn verdict(source: &str, compiler: &[&str], flags: &[&str]) -> (f64, String) {
 }
 
 #[test]
-fn a_lock_that_is_tried_until_it_is_taken_is_a_lock() {
-    for optimisation in ["-O0", "-O2"] {
-        let (efficiency, said) = verdict("omp_test_lock.c", &["gcc"], &["-fopenmp", optimisation]);
-        assert!((efficiency - 0.125).abs() < 0.01, "{said}");
-    }
-}
-
-#[test]
 fn rusts_mutex_is_taken_by_one_lane_at_a_time_and_the_verdict_says_that_it_only_looks_like_a_lock() {
     let (efficiency, said) = verdict("rust_locks.rs", &["rustc", "--edition", "2021"], &["-O"]);
     assert!((efficiency - 0.125).abs() < 0.01 && said.contains("looks like a lock"), "{said}");

@@ -3,8 +3,8 @@
 use rustc_hash::FxHashMap;
 use trace_format::{Pc, SyncFunction, Trace};
 
-use super::first_look::own_locks::OwnLocks;
-use super::first_look::survey::ThreadSurvey;
+use super::first_look::waits::own_locks::OwnLocks;
+use super::first_look::waits::semaphores::SemaphoreUse;
 use crate::{Control, LockId};
 
 /// What a lock is to the program.
@@ -82,31 +82,34 @@ pub(super) struct LockTable {
     locks: Vec<(u64, LockKind)>,
     /// How many lanes may have a semaphore at a time, where it is not one.
     most: FxHashMap<u64, u32>,
+    /// How many semaphores are no locks: a thread posts for another.
+    pub handed_over: usize,
 }
 
 impl LockTable {
-    /// Of all threads. Semaphores that are no locks are left out.
-    pub fn new(threads: &[ThreadSurvey], own: &OwnLocks) -> LockTable {
-        let (mut found, mut most) = (FxHashMap::default(), FxHashMap::default());
-        for (object, kind) in threads.iter().flat_map(|t| &t.locks) {
-            let known = found.entry(*object).or_insert(*kind);
-            *known = (*known).min(*kind);
+    /// Those that were found, except semaphores that are no locks, by what each thread does with them. `values` are
+    /// those that semaphores, and others, had first.
+    pub fn new<'a>(
+        mut found: FxHashMap<u64, LockKind>,
+        semaphores: impl Iterator<Item = (&'a u64, &'a SemaphoreUse)>,
+        values: impl Iterator<Item = (u64, u64)>,
+        own: &OwnLocks,
+    ) -> LockTable {
+        let mut handed_over = 0;
+        for (semaphore, _) in semaphores.filter(|(_, used)| used.is_handed_over()) {
+            handed_over += usize::from(found.remove(semaphore) == Some(LockKind::Semaphore));
         }
-        for thread in threads {
-            for (semaphore, _) in thread.semaphores.iter().filter(|(_, held)| held.is_handed_over()) {
-                found.remove(semaphore);
-            }
-            for init in thread.inits.iter().filter(|init| found.get(&init.object) == Some(&LockKind::Semaphore)) {
-                let known = most.entry(init.object).or_default();
-                *known = u32::try_from(init.count).unwrap_or(u32::MAX).max(*known);
-            }
+        let mut most: FxHashMap<u64, u32> = FxHashMap::default();
+        for (object, value) in values.filter(|(object, _)| found.get(object) == Some(&LockKind::Semaphore)) {
+            let known = most.entry(object).or_default();
+            *known = u32::try_from(value).unwrap_or(u32::MAX).max(*known);
         }
         for (word, can_share) in &own.words {
             found.entry(*word).or_insert(LockKind::Own { can_share: *can_share });
         }
         let mut locks: Vec<(u64, LockKind)> = found.into_iter().collect();
         locks.sort_unstable();
-        LockTable { locks, most }
+        LockTable { locks, most, handed_over }
     }
 
     /// Whether lanes can share the lock of the program's own at an address; none where there is no such.

@@ -1,18 +1,18 @@
 //! What all lanes of a view share: the static program, and what the first look at the trace decided.
 
 use heuristics::{SegmentId, SegmentTable};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::{Pc, Trace};
 
 use super::blocks::BlockFacts;
 use super::code::filter::Classifier;
 use super::first_look::code::calls;
 use super::first_look::episodes::Episodes;
-use super::first_look::own_locks::OwnLocks;
 use super::first_look::region::Choice;
 use super::first_look::segments::Segments;
 use super::first_look::survey::ThreadSurvey;
 use super::first_look::task_order::TaskOrder;
+use super::first_look::waits::own_locks::OwnLocks;
 use super::locks::LockTable;
 use super::{Lanes, ViewOptions};
 use crate::Locks;
@@ -61,7 +61,7 @@ impl Plan {
             blocks: BlockFacts::new(trace, &table, classifier.as_ref(), (&choice.rule, &waiting, own_locks)),
             choice,
             lock_rule: if is_text { Locks::Ignore } else { options.locks },
-            locks: LockTable::new(threads, own_locks),
+            locks: lock_table(threads, own_locks),
             episodes: Episodes::new(threads),
             tasks: match options.lanes {
                 Lanes::Tasks | Lanes::Iterations(_) | Lanes::Marks => TaskOrder::new(threads),
@@ -86,4 +86,15 @@ fn distributing(trace: &Trace, table: &SegmentTable) -> FxHashSet<Pc> {
     let forking: Vec<Option<Pc>> = those("__kmpc_fork_call").map(function).collect();
     let sharing = those("__kmpc_for_static_init").filter(|id| forking.contains(&function(*id)));
     sharing.filter_map(|id| Some(table.listing(id).last()?.next_pc())).collect()
+}
+
+fn lock_table(threads: &[ThreadSurvey], own_locks: &OwnLocks) -> LockTable {
+    let mut found = FxHashMap::default();
+    for (object, kind) in threads.iter().flat_map(|t| &t.locks) {
+        let known = found.entry(*object).or_insert(*kind);
+        *known = (*known).min(*kind);
+    }
+    let semaphores = threads.iter().flat_map(|thread| &thread.semaphores);
+    let values = threads.iter().flat_map(|thread| &thread.inits).map(|init| (init.object, init.count));
+    LockTable::new(found, semaphores, values, own_locks)
 }

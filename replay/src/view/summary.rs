@@ -144,6 +144,8 @@ pub struct Summary {
     pub own_waits: u64,
     /// What looks like a lock of the program's own, and counts as one.
     pub own_locks: Vec<LockId>,
+    /// Waits that were seen and order no lanes, for people.
+    pub unordered: Vec<String>,
 }
 
 impl Summary {

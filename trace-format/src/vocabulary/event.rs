@@ -48,8 +48,8 @@ pub enum SyncFunction {
     SemaphoreTryWait = 15,
     /// `sem_post`.
     SemaphorePost = 16,
-    /// `pthread_barrier_init`, `sem_init`; object: the barrier or semaphore, argument: how many threads the barrier waits
-    /// for, or the semaphore's first value.
+    /// `pthread_barrier_init`, `sem_init`; object: the barrier or semaphore, argument: how many threads the barrier
+    /// waits for, or the semaphore's first value.
     BarrierInit = 17,
     /// `pthread_barrier_wait`; object: the barrier.
     BarrierWait = 18,

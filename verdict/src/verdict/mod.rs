@@ -379,6 +379,12 @@ fn warnings(
             view.lock_name(*first)
         ));
     }
+    if !view.summary().unordered.is_empty() {
+        all.push(format!(
+            "lanes do not wait for each other at {}: these numbers leave out what that costs a GPU.",
+            view.summary().unordered.join(" and ")
+        ));
+    }
     let own_waits = view.summary().own_waits;
     if own_waits > 0 {
         all.push(format!(

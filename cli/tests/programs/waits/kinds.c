@@ -91,11 +91,11 @@ static void take(int n) {
 #elif KIND == 11
     omp_set_lock(&locks[n]);
 #elif KIND == 12
-    while (!omp_test_lock(&locks[n])) ;
+    while (!omp_test_lock(&locks[n])) sched_yield();
 #elif KIND == 13
     omp_set_nest_lock(&locks[n]);
 #elif KIND == 14
-    while (!omp_test_nest_lock(&locks[n])) ;
+    while (!omp_test_nest_lock(&locks[n])) sched_yield();
 #elif KIND == 15
     while (__atomic_exchange_n(&locks[n], 1, __ATOMIC_ACQUIRE)) sched_yield();
 #elif KIND == 16

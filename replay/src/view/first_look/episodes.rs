@@ -8,10 +8,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::{Seq, SyncFunction};
 
 use crate::EpisodeId;
-use crate::view::first_look::condition_barriers::number_rounds;
 use crate::view::first_look::leagues::{Leagues, is_of_construct};
 use crate::view::first_look::seats::seats;
 use crate::view::first_look::survey::{Body, ThreadSurvey};
+use crate::view::first_look::waits::conditions::number_rounds;
 
 /// A thread's wait at a barrier.
 #[derive(Clone, Copy, Debug)]
@@ -62,7 +62,8 @@ impl Episodes {
         let Launches { launches, forks, is_unsure } = number_launches(threads, &mut next);
         let leagues = Leagues::new(threads, &launches, &forks, &mut next);
         let waits = number_waits(threads, &launches, &mut next);
-        let conditions = number_rounds(threads, &mut next);
+        let calls: Vec<_> = threads.iter().map(|thread| &thread.conditions[..]).collect();
+        let conditions = number_rounds(&calls, &mut next);
         let of_bodies = |outermost: bool| {
             let of_thread = |(thread, launches): (&ThreadSurvey, &Vec<Option<EpisodeId>>)| {
                 let bodies = thread.bodies.iter().zip(launches);

@@ -2,11 +2,9 @@
 
 pub(super) mod callable;
 pub(super) mod code;
-pub(super) mod condition_barriers;
 pub(super) mod episodes;
 pub(super) mod generations;
 pub(super) mod leagues;
-pub(super) mod own_locks;
 mod part_names;
 pub(super) mod region;
 pub(super) mod seats;
@@ -14,3 +12,4 @@ pub(super) mod segments;
 pub(super) mod survey;
 pub(super) mod task_order;
 pub(super) mod tasks;
+pub(super) mod waits;

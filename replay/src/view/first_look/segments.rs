@@ -4,9 +4,9 @@ use heuristics::SegmentTable;
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::{Instruction, Pc, Trace};
 
-use super::own_locks::{Acts, OwnLocks};
 use super::region::Choice;
 use super::survey::{ThreadSurvey, survey};
+use super::waits::own_locks::{Acts, OwnLocks};
 use crate::view::{LoopSeen, Spin};
 use crate::waiting::{self, Code, Found, Turn, Turns, Waiting};
 use crate::{Error, Result};

@@ -8,11 +8,12 @@ use trace_format::{Block, Chunk, Event, Item, Pc, Seq, SyncFunction, ThreadExit,
 use crate::Result;
 use crate::view::code::filter::is_of_sanitizer;
 use crate::view::first_look::callable::Look;
-use crate::view::first_look::condition_barriers::ConditionCall;
 use crate::view::first_look::episodes::{BarrierInit, BarrierWait};
-use crate::view::first_look::own_locks::{Acts, Uses};
 use crate::view::first_look::task_order::{Creation, TaskRun};
 use crate::view::first_look::tasks::{Task, TaskFunctions};
+use crate::view::first_look::waits::conditions::{ConditionCall, is_of_condition};
+use crate::view::first_look::waits::own_locks::{Acts, Uses};
+use crate::view::first_look::waits::semaphores::SemaphoreUse;
 use crate::view::locks::{self, Action, LockKind};
 use crate::view::sync_stack::SyncStack;
 use crate::waiting::{Code, Follower, Turns};
@@ -82,22 +83,6 @@ pub(in crate::view) struct Join {
     pub leave: Seq,
 }
 
-/// What a thread does with a semaphore.
-#[derive(Clone, Copy, Debug, Default)]
-pub(in crate::view) struct SemaphoreUse {
-    /// How often it has waited and not yet posted.
-    held: u32,
-    /// It posted without that.
-    gives: bool,
-}
-
-impl SemaphoreUse {
-    /// Whether the thread posts for others, or leaves posting to them: the semaphore is no lock.
-    pub fn is_handed_over(self) -> bool {
-        self.gives || self.held > 0
-    }
-}
-
 /// What the events of one thread say.
 #[derive(Clone, Debug, Default)]
 pub(in crate::view) struct ThreadSurvey {
@@ -157,12 +142,6 @@ pub(in crate::view) fn taskloops(threads: &[ThreadSurvey]) -> Vec<Pc> {
 /// Whether the function is a barrier at which threads meet.
 pub(in crate::view) fn is_barrier(function: SyncFunction) -> bool {
     matches!(function, SyncFunction::BarrierWait | SyncFunction::TeamBarrier)
-}
-
-/// Whether the function waits for a condition, or says that it holds.
-pub(in crate::view) fn is_of_condition(function: SyncFunction) -> bool {
-    use SyncFunction::{ConditionBroadcast, ConditionSignal, ConditionWait};
-    matches!(function, ConditionWait | ConditionSignal | ConditionBroadcast)
 }
 
 /// Whether a turn of a loop that waits may have this in it: functions that wait, and locks, which the turn must give
@@ -423,9 +402,7 @@ impl Surveyor {
             self.found.conditions.push(ConditionCall { function, condition: object, seq });
         }
         if function == SyncFunction::SemaphorePost {
-            let posted = self.found.semaphores.entry(object).or_default();
-            posted.gives |= posted.held == 0;
-            posted.held = posted.held.saturating_sub(1);
+            self.found.semaphores.entry(object).or_default().post();
         }
         if let Some(Action::Take { kind, .. }) = locks::action(function) {
             self.found.locks.entry(locks::object_of(function, object)).or_insert(kind);
@@ -467,7 +444,7 @@ impl Surveyor {
                 }
             }
             SyncFunction::SemaphoreWait | SyncFunction::SemaphoreTryWait if result as u32 == 0 => {
-                self.found.semaphores.entry(left.object).or_default().held += 1;
+                self.found.semaphores.entry(left.object).or_default().wait();
             }
             // The functions return an `int`, 0 for success.
             SyncFunction::ThreadCreate if result as u32 == 0 => self.found.creates.push(self.create),

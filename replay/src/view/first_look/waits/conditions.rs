@@ -5,8 +5,8 @@
 //! lock(m); if (++arrived == n) { arrived = 0; broadcast(c); } else wait(c, m); unlock(m);
 //! ```
 //!
-//! The waits for a condition variable since the last broadcast, and the next broadcast, are one *round*. The variable is
-//! a barrier's when it is never signalled and all its rounds are of the same threads, two at least.
+//! The waits for a condition variable since the last broadcast, and the next broadcast, are one *round*. The variable
+//! is a barrier's when it is never signalled and all its rounds are of the same threads, two at least.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,6 @@ use rustc_hash::FxHashMap;
 use trace_format::{Seq, SyncFunction};
 
 use crate::EpisodeId;
-use crate::view::first_look::survey::ThreadSurvey;
 
 /// A thread waits for a condition, or says that it holds.
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +25,12 @@ pub(in crate::view) struct ConditionCall {
     pub seq: Seq,
 }
 
+/// Whether the function waits for a condition, or says that it holds.
+pub(in crate::view) fn is_of_condition(function: SyncFunction) -> bool {
+    use SyncFunction::{ConditionBroadcast, ConditionSignal, ConditionWait};
+    matches!(function, ConditionWait | ConditionSignal | ConditionBroadcast)
+}
+
 /// A call of a thread: both by number.
 type Call = (usize, usize);
 
@@ -34,13 +39,13 @@ type Waiting = BTreeMap<usize, usize>;
 
 /// Per thread and call: the episode at which the thread meets others in it, if it does.
 pub(in crate::view) fn number_rounds(
-    threads: &[ThreadSurvey],
+    threads: &[&[ConditionCall]],
     next: &mut impl FnMut() -> EpisodeId,
 ) -> Vec<Vec<Option<EpisodeId>>> {
-    let mut met: Vec<Vec<Option<EpisodeId>>> = threads.iter().map(|t| vec![None; t.conditions.len()]).collect();
+    let mut met: Vec<Vec<Option<EpisodeId>>> = threads.iter().map(|t| vec![None; t.len()]).collect();
     let mut by_condition: FxHashMap<u64, Vec<(Seq, SyncFunction, Call)>> = FxHashMap::default();
     for (t, thread) in threads.iter().enumerate() {
-        for (i, call) in thread.conditions.iter().enumerate() {
+        for (i, call) in thread.iter().enumerate() {
             by_condition.entry(call.condition).or_default().push((call.seq, call.function, (t, i)));
         }
     }
@@ -79,13 +84,14 @@ mod tests {
 
     /// What threads call, in this order: by call, the number of the round.
     fn met(calls: &[(usize, SyncFunction)]) -> Vec<Option<u32>> {
-        let mut threads = vec![ThreadSurvey::default(); 3];
+        let mut threads: [Vec<ConditionCall>; 3] = Default::default();
         for (seq, (thread, function)) in calls.iter().enumerate() {
             let call = ConditionCall { function: *function, condition: 64, seq: Seq(seq as u64) };
-            threads[*thread].conditions.push(call);
+            threads[*thread].push(call);
         }
         let mut numbers = 0..;
-        let mut met = number_rounds(&threads, &mut || EpisodeId(numbers.next().unwrap()));
+        let mut met =
+            number_rounds(&threads.each_ref().map(|calls| &calls[..]), &mut || EpisodeId(numbers.next().unwrap()));
         met.iter_mut().for_each(|calls| calls.reverse());
         calls.iter().map(|(thread, _)| met[*thread].pop().unwrap().map(|episode| episode.0)).collect()
     }

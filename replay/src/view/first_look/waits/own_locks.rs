@@ -30,7 +30,8 @@ pub(in crate::view) enum Does {
     /// It takes the word, or a share of it, or does something else.
     MayTake,
     Gives,
-    /// It counts the word down, clears a bit of it, or puts an unknown number there: it gives it where the thread has it.
+    /// It counts the word down, clears a bit of it, or puts an unknown number there: it gives it where the thread has
+    /// it.
     MayGive,
 }
 
@@ -156,7 +157,7 @@ fn does(code: &[Option<Instruction<'_>>], at: usize, leading: Option<&Code>) -> 
         }
         Operation::CompareExchange => match (constant(code, at, Register::AX, leading), source()) {
             (Some(0), Some(0)) => None,
-            (_, Some(0)) => Some(Does::Gives),
+            (_, Some(0)) => Some(Does::MayGive),
             (Some(0), _) | (None, Some(_)) => Some(Does::Takes),
             (Some(_), Some(_)) => None,
             _ => Some(Does::MayTake),
@@ -222,6 +223,8 @@ fn constant(code: &[Option<Instruction<'_>>], at: usize, register: Register, lea
 struct Use {
     size: u16,
     has: bool,
+    /// What may have taken it, if it is not sure that the thread has it.
+    unsure: Option<Pc>,
     /// How often it took the word alone, as a share, gave it back, and gave it without having it.
     takes: u32,
     may_take: u32,
@@ -237,13 +240,20 @@ struct Use {
 const MOST_STORES: usize = 16;
 
 impl Use {
-    fn take(&mut self, act: &Act) {
+    /// The thread tries to take it; what was taken for a try and was none, as the thread had nothing to give.
+    fn take(&mut self, act: &Act) -> Option<Pc> {
+        let is_sure = act.does == Does::Takes;
         // Stores since it tried tell that it had the word.
         if self.has && !self.end() {
-            return;
+            let refuted = self.unsure.take_if(|_| is_sure);
+            if refuted.is_some() {
+                (self.may_take, self.takes) = (self.may_take - 1, self.takes + 1);
+            }
+            return refuted;
         }
-        (self.has, self.size) = (true, act.size);
-        *if act.does == Does::MayTake { &mut self.may_take } else { &mut self.takes } += 1;
+        (self.has, self.size, self.unsure) = (true, act.size, (!is_sure).then_some(act.pc));
+        *if is_sure { &mut self.takes } else { &mut self.may_take } += 1;
+        None
     }
 
     fn give(&mut self) {
@@ -266,10 +276,12 @@ impl Use {
         true
     }
 
+    /// Whether such a store may give it, and none such did since it was taken.
+    fn awaits(&self, act: &Act) -> bool {
+        self.has && self.size == act.size && self.stores.iter().all(|(pc, _)| *pc != act.pc)
+    }
+
     fn store(&mut self, act: &Act) {
-        if !self.has || self.size != act.size {
-            return;
-        }
         // The order is that of the last time.
         let times = self.stores.iter().position(|(pc, _)| *pc == act.pc).map_or(0, |at| self.stores.remove(at).1);
         if self.stores.len() < MOST_STORES {
@@ -287,6 +299,8 @@ pub(in crate::view) struct Uses {
     waited: FxHashSet<u64>,
     /// The words that it has.
     has: Vec<u64>,
+    /// What never took a word, though it looked so.
+    refuted: FxHashSet<Pc>,
 }
 
 impl Uses {
@@ -301,11 +315,19 @@ impl Uses {
                     None => return,
                 },
                 Word::Unknown => {
-                    self.has.iter().for_each(|word| self.words.entry(*word).or_default().store(act));
+                    // Of locks in each other, the inner one first.
+                    let awaits = |word: &&u64| self.words.get(*word).is_some_and(|used| used.awaits(act));
+                    let word = self.has.iter().rev().find(awaits).or(self.has.last());
+                    if let Some(used) = word.and_then(|word| self.words.get_mut(word)) {
+                        used.store(act);
+                    }
                     continue;
                 }
             };
             let takes = matches!(act.does, Does::Takes | Does::MayTake);
+            if takes && self.refuted.contains(&act.pc) {
+                continue;
+            }
             if takes && self.words.len() < MOST_WORDS {
                 self.words.entry(word).or_default();
             }
@@ -315,7 +337,7 @@ impl Uses {
                     if !used.has {
                         self.has.push(word);
                     }
-                    used.take(act);
+                    self.refuted.extend(used.take(act));
                 }
                 Does::Gives | Does::MayGive if used.has => {
                     used.give();
@@ -332,7 +354,12 @@ impl Uses {
     pub fn end(&mut self) {
         for word in std::mem::take(&mut self.has) {
             let Some(used) = self.words.get_mut(&word) else { continue };
-            used.end();
+            if !used.end()
+                && let Some(unsure) = used.unsure.filter(|_| used.has)
+            {
+                (used.has, used.may_take) = (false, used.may_take - 1);
+                self.refuted.insert(unsure);
+            }
             if let Some(last) = used.once.as_ref().and_then(|once| once.last()) {
                 self.places.entry(word).or_default().insert(*last);
             }
@@ -362,6 +389,13 @@ impl OwnLocks {
             of_word.entry(*word).or_default().push(used);
         }
         let waited: FxHashSet<u64> = threads.clone().flat_map(|thread| &thread.waited).copied().collect();
+        let refuted: FxHashSet<Pc> = threads.clone().flat_map(|thread| &thread.refuted).copied().collect();
+        let mut places: FxHashMap<u64, FxHashSet<Pc>> = FxHashMap::default();
+        for (word, of_thread) in threads.clone().flat_map(|thread| &thread.places) {
+            places.entry(*word).or_default().extend(of_thread.difference(&refuted));
+        }
+        let all_acts = || acts.by_block.iter().flat_map(|acts| acts.iter()).filter(|act| !refuted.contains(&act.pc));
+        let shares: FxHashSet<Pc> = all_acts().filter(|act| act.does == Does::MayTake).map(|act| act.pc).collect();
         for (word, uses) in of_word {
             let is_taken = uses.iter().any(|used| used.takes > 0);
             let takes = |used: &&&Use| used.takes + used.may_take > 0;
@@ -373,17 +407,15 @@ impl OwnLocks {
                 && uses.iter().filter(takes).count() > 1
                 && uses.iter().filter(takes).all(is_given)
             {
-                all.words.insert(word, is_taken && uses.iter().any(|used| used.may_take > 0));
+                let is_shared = places.get(&word).is_some_and(|places| !places.is_disjoint(&shares));
+                all.words.insert(word, is_taken && is_shared);
             }
         }
-        let places: FxHashSet<Pc> = threads
-            .flat_map(|thread| &thread.places)
-            .filter(|(word, _)| all.words.contains_key(word))
-            .flat_map(|(_, places)| places.iter().copied())
-            .collect();
-        let acts = acts.by_block.iter().flat_map(|acts| acts.iter());
+        places.retain(|word, _| all.words.contains_key(word));
+        let places: FxHashSet<Pc> = places.into_values().flatten().collect();
         let of_last = |act: &Act| matches!(act.word, Word::Unknown);
-        all.acts = acts.filter(|act| places.contains(&act.pc)).map(|act| (act.pc, (act.does, of_last(act)))).collect();
+        all.acts =
+            all_acts().filter(|act| places.contains(&act.pc)).map(|act| (act.pc, (act.does, of_last(act)))).collect();
         all
     }
 }
