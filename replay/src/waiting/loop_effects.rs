@@ -85,6 +85,8 @@ pub(crate) struct Effects {
     pub slots: Vec<Carried>,
     /// By segment of the turn.
     pub behind: Vec<Behind>,
+    /// It has no branch.
+    pub is_endless: bool,
 }
 
 /// What holds behind a segment of a turn, at its branch.
@@ -281,9 +283,9 @@ impl Walk<'_> {
         }
         if self.is_endless {
             // Nobody reads what it carries.
-            return Some(Effects { carried: 0, slots: Vec::new(), behind });
+            return Some(Effects { carried: 0, slots: Vec::new(), behind, is_endless: true });
         }
-        behind.iter().any(|behind| behind.by_memory).then_some(Effects { carried, slots, behind })
+        behind.iter().any(|behind| behind.by_memory).then_some(Effects { carried, slots, behind, is_endless: false })
     }
 
     pub(super) fn value(&self, register: RegisterPart) -> Value {
