@@ -124,8 +124,8 @@ pub fn has_address(operand: &UsedMemory) -> bool {
 /// addresses of such: they tell the locks of a program's own.
 #[must_use]
 pub fn is_atomic(instruction: &iced_x86::Instruction) -> bool {
-    let is_memory = |operand| instruction.op_kind(operand) == iced_x86::OpKind::Memory;
-    instruction.has_lock_prefix() || instruction.mnemonic() == iced_x86::Mnemonic::Xchg && (0..2).any(is_memory)
+    let is_memory = |operand| instruction.op_kind(operand) == OpKind::Memory;
+    instruction.has_lock_prefix() || instruction.mnemonic() == Mnemonic::Xchg && (0..2).any(is_memory)
 }
 
 fn access(access: OpAccess) -> Access {
