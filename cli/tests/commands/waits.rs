@@ -129,7 +129,8 @@ fn wrong(kind: Kind, form: Form, compiler: &str, optimisation: &str) -> Option<S
     }
     let program = built("kinds.c", &[compiler], &flags, folder.path());
     let right = [form.right(kind.holders), form.without_locks()];
-    judged(&traced(&program, &[], folder.path()), &right)
+    let is_own = kind.number == 15 || kind.number == 16;
+    judged(&traced(&program, &[], folder.path()), &right[..if is_own { 1 } else { 2 }])
         .map(|found| format!("{} {form:?} {compiler} {optimisation}: {found}", kind.name))
 }
 
@@ -159,9 +160,11 @@ fn all_right(found: impl Iterator<Item = Option<String>>) {
 fn locks_of_every_kind_cost_what_the_source_says() {
     // Each kind in one form and one build, so that all forms and builds occur.
     let one = |(i, kind): (usize, &Kind)| {
+        // What threads run while they wait for the program's own locks differs from run to run.
+        let form = if kind.number >= 15 { Form::Long } else { Form::OF_LOCKS[i % 4] };
         let clang = i % 2 == 1 && (!kind.is_openmp || has_openmp_of_clang());
         let optimisation = if kind.number < 15 && i % 3 == 0 { "-O0" } else { "-O2" };
-        wrong(*kind, Form::OF_LOCKS[i % 4], if clang { "clang-19" } else { "gcc" }, optimisation)
+        wrong(*kind, form, if clang { "clang-19" } else { "gcc" }, optimisation)
     };
     all_right(LOCKS.iter().enumerate().map(one));
 }
