@@ -3,8 +3,8 @@
 use rustc_hash::FxHashMap;
 use trace_format::{Pc, SyncFunction, Trace};
 
-use super::first_look::waits::own_locks::OwnLocks;
-use super::first_look::waits::semaphores::SemaphoreUse;
+use super::waits::own_locks::OwnLocks;
+use super::waits::semaphores::SemaphoreUse;
 use crate::{Control, LockId};
 
 /// What a lock is to the program.

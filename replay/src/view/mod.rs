@@ -23,6 +23,7 @@ mod sync_stack;
 mod text;
 mod thread_state;
 mod threads;
+mod waits;
 
 use heuristics::{SegmentId, SegmentTable};
 use trace_format::{Pc, Trace};

@@ -11,7 +11,7 @@ use crate::EpisodeId;
 use crate::view::first_look::leagues::{Leagues, is_of_construct};
 use crate::view::first_look::seats::seats;
 use crate::view::first_look::survey::{Body, ThreadSurvey};
-use crate::view::first_look::waits::conditions::number_rounds;
+use crate::view::waits::conditions::number_rounds;
 
 /// A thread's wait at a barrier.
 #[derive(Clone, Copy, Debug)]

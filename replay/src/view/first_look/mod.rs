@@ -12,4 +12,3 @@ pub(super) mod segments;
 pub(super) mod survey;
 pub(super) mod task_order;
 pub(super) mod tasks;
-pub(super) mod waits;

@@ -6,7 +6,7 @@ use trace_format::{Instruction, Pc, Trace};
 
 use super::region::Choice;
 use super::survey::{ThreadSurvey, survey};
-use super::waits::own_locks::{Acts, OwnLocks};
+use crate::view::waits::own_locks::{Acts, OwnLocks};
 use crate::view::{LoopSeen, Spin};
 use crate::waiting::{self, Code, Found, Turn, Turns, Waiting};
 use crate::{Error, Result};

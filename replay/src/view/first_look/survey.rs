@@ -11,11 +11,11 @@ use crate::view::first_look::callable::Look;
 use crate::view::first_look::episodes::{BarrierInit, BarrierWait};
 use crate::view::first_look::task_order::{Creation, TaskRun};
 use crate::view::first_look::tasks::{Task, TaskFunctions};
-use crate::view::first_look::waits::conditions::{ConditionCall, is_of_condition};
-use crate::view::first_look::waits::own_locks::{Acts, Uses};
-use crate::view::first_look::waits::semaphores::SemaphoreUse;
 use crate::view::locks::{self, Action, LockKind};
 use crate::view::sync_stack::SyncStack;
+use crate::view::waits::conditions::{ConditionCall, is_of_condition};
+use crate::view::waits::own_locks::{Acts, Uses};
+use crate::view::waits::semaphores::SemaphoreUse;
 use crate::waiting::{Code, Follower, Turns};
 
 /// An execution of a thread's start routine or of a parallel region's body.

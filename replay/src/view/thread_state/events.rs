@@ -6,9 +6,9 @@ use trace_format::{Chunk, Event, SyncFunction};
 
 use super::super::first_look::leagues::InLeague;
 use super::super::first_look::survey::{is_barrier, is_part_of_waiting};
-use super::super::first_look::waits::conditions::is_of_condition;
-use super::super::first_look::waits::own_locks::Does;
 use super::super::locks::{self, Action, HeldLock};
+use super::super::waits::conditions::is_of_condition;
+use super::super::waits::own_locks::Does;
 use super::extents::{Belongs, Extent, Marked};
 use super::openmp::OpenMp;
 use super::{Expected, Pending, ThreadState, push_control};
