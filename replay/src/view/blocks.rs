@@ -8,7 +8,6 @@ use rustc_hash::FxHashMap;
 use trace_format::{BlockId, Kind, STUB_NAME, SpEffect, Trace};
 
 use super::code::filter::{Class, Classifier};
-use super::first_look::own_locks::{Does, OwnLocks};
 use super::first_look::region::RegionRule;
 use super::thread_state::Side;
 use super::waits::own_locks::{Does, OwnLocks};

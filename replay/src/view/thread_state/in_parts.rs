@@ -4,9 +4,8 @@
 use heuristics::SegmentId;
 use trace_format::{Kind, SpEffect};
 
-use super::super::blocks::{Facts, Flags};
-use super::super::code::filter::Class;
 use super::super::blocks::{Facts, Flags, OwnLock};
+use super::super::code::filter::Class;
 use super::extents::Extent;
 use super::{Pending, Reason, ThreadState};
 use crate::{Batch, Code};
