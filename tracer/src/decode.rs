@@ -72,7 +72,7 @@ pub struct InstructionDecoder {
 }
 
 impl InstructionDecoder {
-    /// A decoder; `memory` tells whether memory operands are wanted.
+    /// A decoder; `memory` tells whether memory operands are wanted of others than atomic instructions, too.
     #[must_use]
     pub fn new(memory: bool) -> InstructionDecoder {
         InstructionDecoder { factory: InstructionInfoFactory::new(), memory }
@@ -85,7 +85,7 @@ impl InstructionDecoder {
         if decoded.is_invalid() {
             return Decoded::unknown(pc);
         }
-        let memory: Box<[UsedMemory]> = if self.memory {
+        let memory: Box<[UsedMemory]> = if self.memory || x86_64::is_atomic(&decoded) {
             let used = self.factory.info(&decoded).used_memory();
             used.iter().filter(|operand| x86_64::has_address(operand)).copied().collect()
         } else {

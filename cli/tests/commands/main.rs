@@ -40,5 +40,6 @@ mod support;
 mod unmarked;
 mod unwritable;
 mod verdict;
+mod waits;
 mod widths;
 mod windows;

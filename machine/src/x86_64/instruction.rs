@@ -228,7 +228,7 @@ impl<'a> Instruction<'a> {
     /// Whether no other thread sees memory between what it reads and what it writes.
     #[must_use]
     pub fn is_atomic(self) -> bool {
-        self.decoded.has_lock_prefix() || self.decoded.mnemonic() == Mnemonic::Xchg && !self.memory.is_empty()
+        super::is_atomic(self.decoded)
     }
 
     /// Whether both operands are one register and the result is 0.

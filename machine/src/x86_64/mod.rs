@@ -120,6 +120,14 @@ pub fn has_address(operand: &UsedMemory) -> bool {
     !matches!(operand.access(), OpAccess::None | OpAccess::NoMemAccess) && operand.vsib_size() == 0
 }
 
+/// Whether no other thread sees memory between what the instruction reads and what it writes. Traces always have the
+/// addresses of such: they tell the locks of a program's own.
+#[must_use]
+pub fn is_atomic(instruction: &iced_x86::Instruction) -> bool {
+    let is_memory = |operand| instruction.op_kind(operand) == OpKind::Memory;
+    instruction.has_lock_prefix() || instruction.mnemonic() == Mnemonic::Xchg && (0..2).any(is_memory)
+}
+
 fn access(access: OpAccess) -> Access {
     let (reads, writes, may_keep) = match access {
         OpAccess::Read | OpAccess::CondRead => (true, false, false),

@@ -150,7 +150,9 @@ impl Dependences {
                         }
                         Entry::Control(index) => match batch.controls[index] {
                             Control::Stack { zero, above } => walker.stack = OwnStack { zero, above },
-                            Control::Acquire(_) | Control::AcquireShared(_) => walker.locks += 1,
+                            Control::Acquire(_) | Control::AcquireShared(_) | Control::AcquireOneOf { .. } => {
+                                walker.locks += 1
+                            }
                             Control::Release(_) => walker.locks = walker.locks.saturating_sub(1),
                             _ => {}
                         },

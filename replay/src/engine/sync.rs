@@ -60,12 +60,15 @@ pub enum SyncEvent {
     },
 }
 
+/// How many lanes may have a lock that they share without a limit.
+const ALL: u32 = u32::MAX;
+
 #[derive(Default)]
 struct Lock {
     owner: Option<Lane>,
     sharers: LaneSet,
-    /// Lanes that wait, in the order in which they came; true: for a share.
-    queue: Vec<(Lane, bool)>,
+    /// Lanes that wait, in the order in which they came, and how many may have it with them.
+    queue: Vec<(Lane, u32)>,
 }
 
 /// The waits of one warp.
@@ -189,8 +192,9 @@ impl Sync {
                 self.at_meet_all.insert(lane);
                 false
             }
-            Control::Acquire(lock) => self.acquire(lane, lock, false),
-            Control::AcquireShared(lock) => self.acquire(lane, lock, true),
+            Control::Acquire(lock) => self.acquire(lane, Wanted { lock, most: 1 }),
+            Control::AcquireShared(lock) => self.acquire(lane, Wanted { lock, most: ALL }),
+            Control::AcquireOneOf { lock, most } => self.acquire(lane, Wanted { lock, most }),
             Control::Release(lock) => {
                 self.release(lane, lock);
                 let waits = self.turns.as_mut().is_some_and(|turns| turns.gave(lane, lock));
@@ -235,23 +239,24 @@ impl Sync {
         self.freed = self.freed | lanes;
     }
 
-    fn acquire(&mut self, lane: Lane, id: LockId, shared: bool) -> bool {
+    fn acquire(&mut self, lane: Lane, wanted: Wanted) -> bool {
         if self.ignores_locks {
             return true;
         }
+        let Wanted { lock: id, most } = wanted;
         let lock = self.locks.entry(id).or_default();
         if let Some(turns) = &mut self.turns
             && !lock.holders().contains(lane)
         {
-            turns.arrive(lane, Wanted { lock: id, shared });
+            turns.arrive(lane, wanted);
             self.at_lock.insert(lane);
             return false;
         }
-        if lock.queue.is_empty() && lock.take(lane, shared) {
-            self.events.push(SyncEvent::Takes { lane, lock: id, shared });
+        if lock.queue.is_empty() && lock.take(lane, most) {
+            self.events.push(SyncEvent::Takes { lane, lock: id, shared: most > 1 });
             return true;
         }
-        lock.queue.push((lane, shared));
+        lock.queue.push((lane, most));
         self.events.push(SyncEvent::Waits { lane, lock: id });
         self.at_lock.insert(lane);
         false
@@ -265,8 +270,8 @@ impl Sync {
             if had {
                 self.events.push(SyncEvent::Gives { lane, lock: id, shared });
             }
-            for (freed, shared) in lock.admit() {
-                self.events.push(SyncEvent::Takes { lane: freed, lock: id, shared });
+            for (freed, most) in lock.admit() {
+                self.events.push(SyncEvent::Takes { lane: freed, lock: id, shared: most > 1 });
                 self.at_lock.remove(freed);
                 self.freed.insert(freed);
             }
@@ -329,7 +334,7 @@ impl Sync {
 
 /// The lane takes the lock, where nobody else has it.
 fn takes(locks: &mut HashMap<LockId, Lock, FxBuildHasher>, lane: Lane, wanted: Wanted) -> bool {
-    locks.entry(wanted.lock).or_default().take(lane, wanted.shared)
+    locks.entry(wanted.lock).or_default().take(lane, wanted.most)
 }
 
 /// The lanes that go on.
@@ -337,8 +342,8 @@ fn apply(moved: Vec<Moved>, events: &mut Vec<SyncEvent>) -> LaneSet {
     let mut freed = LaneSet::EMPTY;
     for moved in moved {
         match moved {
-            Moved::Takes(lane, Wanted { lock, shared }) => {
-                events.push(SyncEvent::Takes { lane, lock, shared });
+            Moved::Takes(lane, Wanted { lock, most }) => {
+                events.push(SyncEvent::Takes { lane, lock, shared: most > 1 });
                 freed.insert(lane);
             }
             Moved::Free(lanes) => freed = freed | lanes,
@@ -352,13 +357,13 @@ impl Lock {
         self.sharers | self.owner.into_iter().collect()
     }
 
-    fn take(&mut self, lane: Lane, shared: bool) -> bool {
+    fn take(&mut self, lane: Lane, most: u32) -> bool {
         let others = self.holders() - LaneSet::only(lane);
-        if shared && self.owner.is_none_or(|o| o == lane) {
+        if most > 1 && self.owner.is_none_or(|o| o == lane) && others.len() < most as usize {
             self.sharers.insert(lane);
             return true;
         }
-        if !shared && others.is_empty() {
+        if most <= 1 && others.is_empty() {
             self.owner = Some(lane);
             return true;
         }
@@ -375,14 +380,14 @@ impl Lock {
     }
 
     /// Lets those at the head of the queue in, as many as can hold it together.
-    fn admit(&mut self) -> Vec<(Lane, bool)> {
+    fn admit(&mut self) -> Vec<(Lane, u32)> {
         let mut admitted = Vec::new();
-        while let Some((lane, shared)) = self.queue.first().copied() {
-            if !self.take(lane, shared) {
+        while let Some((lane, most)) = self.queue.first().copied() {
+            if !self.take(lane, most) {
                 break;
             }
             self.queue.remove(0);
-            admitted.push((lane, shared));
+            admitted.push((lane, most));
         }
         admitted
     }

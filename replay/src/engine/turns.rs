@@ -30,7 +30,8 @@ use crate::LockId;
 #[derive(Clone, Copy)]
 pub(super) struct Wanted {
     pub(super) lock: LockId,
-    pub(super) shared: bool,
+    /// How many lanes may have it then.
+    pub(super) most: u32,
 }
 
 /// Lanes that reached a lock together.

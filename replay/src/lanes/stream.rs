@@ -40,6 +40,13 @@ pub enum Control {
     Acquire(LockId),
     /// The lane takes the lock shared, and waits while another lane of its warp has it for itself.
     AcquireShared(LockId),
+    /// The lane takes one of so many places at the lock, and waits while other lanes of its warp have them all.
+    AcquireOneOf {
+        /// The lock.
+        lock: LockId,
+        /// How many lanes may have it.
+        most: u32,
+    },
     /// The lane gives the lock back.
     Release(LockId),
     /// An extent of the region begins with the next segment. Only in streams of threads that are to be cut into lanes.
@@ -78,6 +85,17 @@ pub enum Control {
         /// Which taskloop: equal numbers are the same execution of one.
         taskloop: u32,
     },
+}
+
+impl Control {
+    /// The lock that the lane takes, where it takes one.
+    #[must_use]
+    pub fn acquired(self) -> Option<LockId> {
+        match self {
+            Control::Acquire(lock) | Control::AcquireShared(lock) | Control::AcquireOneOf { lock, .. } => Some(lock),
+            _ => None,
+        }
+    }
 }
 
 // Programs with locks have millions of them.

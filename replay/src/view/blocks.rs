@@ -4,11 +4,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use heuristics::{Segment, SegmentId, SegmentTable};
+use rustc_hash::FxHashMap;
 use trace_format::{BlockId, Kind, STUB_NAME, SpEffect, Trace};
 
 use super::code::filter::{Class, Classifier};
 use super::first_look::region::RegionRule;
 use super::thread_state::Side;
+use super::waits::own_locks::{Does, OwnLocks};
 use crate::waiting::Waiting;
 use crate::{Code, Rows};
 
@@ -91,12 +93,36 @@ impl Flags {
     pub const STUB: u8 = 32;
     /// It begins with what is a stub of the linkage table if a call led there.
     pub const STUB_FIRST: u8 = 64;
+    /// Something in it takes or gives a lock of the program's own.
+    pub const LOCK: u8 = 128;
 
     /// Whether one of these bits is set.
     #[inline]
     pub fn has(self, bits: u8) -> bool {
         self.0 & bits != 0
     }
+}
+
+/// Which lock of the program's own a segment acts on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OwnLock {
+    /// Its address stands in the code.
+    At(u64),
+    /// Its address is recorded.
+    Recorded,
+    /// The thread took it last.
+    Last,
+}
+
+/// By segment: what it begins with.
+fn acts(table: &SegmentTable, own_locks: &OwnLocks) -> FxHashMap<SegmentId, (Does, OwnLock)> {
+    let act = |(id, segment): (SegmentId, &Segment)| {
+        let (does, is_last) = own_locks.acts.get(&segment.start())?;
+        let place = table.listing(id).iter().next()??.place();
+        let lock = if *is_last { OwnLock::Last } else { place.map_or(OwnLock::Recorded, OwnLock::At) };
+        Some((id, (*does, lock)))
+    };
+    if own_locks.acts.is_empty() { FxHashMap::default() } else { table.iter().filter_map(act).collect() }
 }
 
 /// What of a block is in stubs of the linkage table.
@@ -132,6 +158,8 @@ pub(super) struct BlockFacts {
     marked: bool,
     /// Segments of turns that wait.
     waits: Vec<bool>,
+    /// Segments that begin with what takes or gives a lock of the program's own.
+    acts: FxHashMap<SegmentId, (Does, OwnLock)>,
 }
 
 impl BlockFacts {
@@ -140,7 +168,7 @@ impl BlockFacts {
         trace: &Trace,
         table: &SegmentTable,
         classifier: Option<&Classifier>,
-        (region, waiting): (&RegionRule, &Waiting),
+        (region, waiting, own_locks): (&RegionRule, &Waiting, &OwnLocks),
     ) -> BlockFacts {
         let named_stub = |pc| trace.symbol_of(pc).is_some_and(|symbol| symbol.name.ends_with(STUB_NAME));
         let class = |pc| classifier.map_or(Class::Keep, |c| c.class(pc));
@@ -154,6 +182,7 @@ impl BlockFacts {
             named_stubs: table.iter().map(|(id, s)| table.in_stub(id) != id && named_stub(s.start())).collect(),
             marked: region.exits.is_some(),
             waits: table.iter().map(|(id, _)| waiting.is_member(id)).collect(),
+            acts: acts(table, own_locks),
             ..BlockFacts::default()
         };
         let mut rows = Rows::default();
@@ -217,6 +246,9 @@ impl BlockFacts {
             if self.pauses(*id) {
                 flags |= Flags::PAUSE;
             }
+            if self.acts.contains_key(id) {
+                flags |= Flags::LOCK;
+            }
         }
         facts.flags.0 |= flags;
     }
@@ -273,6 +305,12 @@ impl BlockFacts {
             sent |= table[*id].last().kind.is_call();
         }
         stubs
+    }
+
+    /// What the first instruction of the segment does to a lock of the program's own, and to which.
+    #[inline]
+    pub fn act(&self, id: SegmentId) -> Option<(Does, OwnLock)> {
+        if self.acts.is_empty() { None } else { self.acts.get(&id).copied() }
     }
 
     /// The facts of a block.

@@ -3,7 +3,9 @@
 use rustc_hash::FxHashMap;
 use trace_format::{Pc, SyncFunction, Trace};
 
-use crate::LockId;
+use super::waits::own_locks::OwnLocks;
+use super::waits::semaphores::SemaphoreUse;
+use crate::{Control, LockId};
 
 /// What a lock is to the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -12,54 +14,132 @@ pub(super) enum LockKind {
     SpinLock,
     ReadWrite,
     Critical,
+    Ordered,
+    Semaphore,
+    /// A word that looks like one.
+    Own {
+        can_share: bool,
+    },
 }
+
+/// The address that stands for the `ordered` sections of all loops: they have none.
+const ORDERED: u64 = u64::MAX;
 
 /// What a function does to a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
-    /// Takes its object when it returns; `may_fail` where the result says whether it did.
-    Take { kind: LockKind, shared: bool, may_fail: bool },
+    /// Takes its object when it returns, if [`has_taken`] says so.
+    Take { kind: LockKind, shared: bool },
     /// Gives its object back when it is entered.
     Give,
     /// Gives the mutex that is its argument back when it is entered, and has it again when it returns.
     Wait,
 }
 
-/// What a function does to a lock, if anything. `ordered` is no lock: it fixes an order that a lockstep run has anyway.
+/// What a function does to a lock, if anything. An `ordered` section is a lock that lanes ask for in the loop's order.
 pub(super) fn action(function: SyncFunction) -> Option<Action> {
     use LockKind::*;
     use SyncFunction::*;
-    let take = |kind, shared| Some(Action::Take { kind, shared, may_fail: kind != Critical });
+    let take = |kind, shared| Some(Action::Take { kind, shared });
     match function {
         MutexLock | MutexTryLock => take(Mutex, false),
         SyncFunction::SpinLock | SpinTryLock => take(LockKind::SpinLock, false),
         WriteLock | WriteTryLock => take(ReadWrite, false),
         ReadLock | ReadTryLock => take(ReadWrite, true),
         CriticalEnter => take(Critical, false),
-        MutexUnlock | SpinUnlock | ReadWriteUnlock | CriticalLeave => Some(Action::Give),
+        OrderedEnter => take(Ordered, false),
+        SemaphoreWait | SemaphoreTryWait => take(Semaphore, false),
+        MutexUnlock | SpinUnlock | ReadWriteUnlock | CriticalLeave | OrderedLeave | SemaphorePost => Some(Action::Give),
         ConditionWait => Some(Action::Wait),
         _ => None,
     }
 }
 
-/// Whether a lock function that returned this has the lock: 0 is success, and so is `EOWNERDEAD` of a robust mutex
-/// whose owner died. The functions return an `int`: the upper half of the register says nothing.
-pub(super) fn has_taken(result: u64) -> bool {
+/// What the function does to the lock at this address.
+pub(super) fn object_of(function: SyncFunction, object: u64) -> u64 {
+    match function {
+        SyncFunction::OrderedEnter | SyncFunction::OrderedLeave => ORDERED,
+        _ => object,
+    }
+}
+
+/// Whether a lock function with this argument that returned this has the lock. Those of OpenMP do, unless the argument
+/// says that they only tried. For others 0 is success, and so is `EOWNERDEAD` of a robust mutex whose owner died. The
+/// functions return an `int`: the upper half of the register says nothing.
+pub(super) fn has_taken(function: SyncFunction, argument: u64, result: u64) -> bool {
     const EOWNERDEAD: u32 = 130;
-    matches!(result as u32, 0 | EOWNERDEAD)
+    let result = result as u32;
+    match function {
+        _ if argument == 1 => result != 0,
+        SyncFunction::CriticalEnter | SyncFunction::OrderedEnter => true,
+        _ => matches!(result, 0 | EOWNERDEAD),
+    }
 }
 
 /// All locks of a view: numbered by their addresses.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LockTable {
     locks: Vec<(u64, LockKind)>,
+    /// How many lanes may have a semaphore at a time, where it is not one.
+    most: FxHashMap<u64, u32>,
+    /// How many semaphores are no locks: a thread posts for another.
+    pub handed_over: usize,
 }
 
 impl LockTable {
-    pub fn new(found: FxHashMap<u64, LockKind>) -> LockTable {
+    /// Those that were found, except semaphores that are no locks, by what each thread does with them. `values` are
+    /// those that semaphores, and others, had first.
+    pub fn new<'a>(
+        mut found: FxHashMap<u64, LockKind>,
+        semaphores: impl Iterator<Item = (&'a u64, &'a SemaphoreUse)>,
+        values: impl Iterator<Item = (u64, u64)>,
+        own: &OwnLocks,
+    ) -> LockTable {
+        let mut handed_over = 0;
+        for (semaphore, _) in semaphores.filter(|(_, used)| used.is_handed_over()) {
+            handed_over += usize::from(found.remove(semaphore) == Some(LockKind::Semaphore));
+        }
+        let mut most: FxHashMap<u64, u32> = FxHashMap::default();
+        for (object, value) in values.filter(|(object, _)| found.get(object) == Some(&LockKind::Semaphore)) {
+            let known = most.entry(object).or_default();
+            *known = u32::try_from(value).unwrap_or(u32::MAX).max(*known);
+        }
+        for (word, can_share) in &own.words {
+            found.entry(*word).or_insert(LockKind::Own { can_share: *can_share });
+        }
         let mut locks: Vec<(u64, LockKind)> = found.into_iter().collect();
         locks.sort_unstable();
-        LockTable { locks }
+        LockTable { locks, most, handed_over }
+    }
+
+    /// Whether lanes can share the lock of the program's own at an address; none where there is no such.
+    pub fn is_own(&self, object: u64) -> Option<bool> {
+        match self.locks[self.id(object)?.0 as usize].1 {
+            LockKind::Own { can_share } => Some(can_share),
+            _ => None,
+        }
+    }
+
+    /// The locks of the program's own.
+    pub fn own(&self) -> Vec<LockId> {
+        let is_own = |(_, (_, kind)): &(usize, &(u64, LockKind))| matches!(kind, LockKind::Own { .. });
+        self.locks.iter().enumerate().filter(is_own).map(|(id, _)| LockId(id as u32)).collect()
+    }
+
+    /// Whether what this function does to its object is no matter of locks.
+    pub fn is_no_lock(&self, function: SyncFunction, object: u64) -> bool {
+        use SyncFunction::{SemaphorePost, SemaphoreTryWait, SemaphoreWait};
+        matches!(function, SemaphoreWait | SemaphoreTryWait | SemaphorePost) && self.id(object).is_none()
+    }
+
+    /// What a lane does that takes this lock; none where it is not known.
+    pub fn acquire(&self, lock: HeldLock) -> Option<Control> {
+        let id = self.id(lock.object)?;
+        Some(match self.most.get(&lock.object) {
+            Some(most) if *most > 1 => Control::AcquireOneOf { lock: id, most: *most },
+            _ if lock.shared => Control::AcquireShared(id),
+            _ => Control::Acquire(id),
+        })
     }
 
     /// The number of the lock at an address, if one was taken there.
@@ -69,7 +149,7 @@ impl LockTable {
 
     /// The address of the lock; none where it has none.
     pub fn address(&self, id: LockId) -> Option<u64> {
-        self.locks.get(id.0 as usize).map(|(object, _)| *object).filter(|object| *object != 0)
+        self.locks.get(id.0 as usize).map(|(object, _)| *object).filter(|object| ![0, ORDERED].contains(object))
     }
 
     /// What a user would call the lock.
@@ -79,7 +159,10 @@ impl LockTable {
         };
         let kind = match kind {
             LockKind::Critical if object == 0 => return "unnamed critical section".into(),
+            LockKind::Ordered => return "ordered sections".into(),
             LockKind::Critical => "critical section",
+            LockKind::Semaphore => "semaphore",
+            LockKind::Own { .. } => "looks like a lock:",
             LockKind::Mutex => "mutex",
             LockKind::SpinLock => "spin lock",
             LockKind::ReadWrite => "read-write lock",
@@ -190,8 +273,9 @@ mod tests {
 
     #[test]
     fn only_the_low_half_of_a_result_counts() {
-        assert!(has_taken(0xdead_beef_0000_0000));
-        assert!(has_taken(130));
-        assert!(!has_taken(16));
+        let has_taken = |argument, result| has_taken(SyncFunction::MutexTryLock, argument, result);
+        assert!(has_taken(0, 0xdead_beef_0000_0000) && !has_taken(1, 0xdead_beef_0000_0000));
+        assert!(has_taken(0, 130) && has_taken(1, 1));
+        assert!(!has_taken(0, 16));
     }
 }

@@ -23,12 +23,13 @@ mod sync_stack;
 mod text;
 mod thread_state;
 mod threads;
+mod waits;
 
 use heuristics::{SegmentId, SegmentTable};
 use trace_format::{Pc, Trace};
 
 use self::cut::Cut;
-use self::first_look::code::marks;
+use self::first_look::code::{calls, marks};
 use self::first_look::region::Choice;
 use self::first_look::segments::Looked;
 use self::first_look::survey::{ThreadSurvey, bodies, taskloops};
@@ -78,11 +79,11 @@ impl View {
             return Err(nothing_recorded(trace));
         }
         let options = &as_marked(options, trace);
-        let Looked { threads, segments } = Looked::at(trace, &options.spin)?;
+        let Looked { threads, own_locks, segments } = Looked::at(trace, &options.spin)?;
         let chosen = Choice::of(options, trace, &threads)?;
-        let segments = segments.cut(trace, &threads, &chosen);
+        let segments = segments.cut(trace, &threads, &own_locks, &chosen);
         let loops = segments.loops(&options.spin);
-        let plan = Plan::new(trace, options, &threads, (chosen, segments));
+        let plan = Plan::new(trace, options, (&threads, &own_locks), (chosen, segments));
         let followed = Threads::follow(trace, &plan)?;
         let (stays, unsure_joins) = followed.stays(&threads);
         let mut summary = followed.summary(trace, &plan);
@@ -93,6 +94,8 @@ impl View {
         summary.generations = lanes.last().map_or(0, |lane| lane.generation as usize + 1);
         summary.unsure_joins = unsure_joins;
         summary.loops = loops;
+        summary.own_locks = plan.locks.own();
+        summary.unordered = unordered(trace, &plan);
         summary.waits_for_work = threads.iter().any(|thread| thread.waits_for_others);
         let task_runs = || threads.iter().flat_map(|thread| &thread.task_runs);
         summary.tasks = (task_runs().count(), task_runs().map(|run| run.instructions).sum());
@@ -249,6 +252,19 @@ fn as_marked(options: &ViewOptions, trace: &Trace) -> ViewOptions {
         true => ViewOptions { lanes: Lanes::Marks, ..options.clone() },
         false => options.clone(),
     }
+}
+
+/// Waits that are seen, and order no lanes.
+fn unordered(trace: &Trace, plan: &Plan) -> Vec<String> {
+    let mut all = Vec::new();
+    if plan.locks.handed_over > 0 {
+        all.push(format!("{} semaphores that one thread posts for another", plan.locks.handed_over));
+    }
+    let is_doacross = |(_, name): (_, &str)| ["GOMP_doacross_", "__kmpc_doacross_"].iter().any(|p| name.starts_with(p));
+    if calls(trace, &plan.table).any(is_doacross) {
+        all.push("iterations of doacross loops (ordered(1), depend(sink))".to_owned());
+    }
+    all
 }
 
 fn nothing_recorded(trace: &Trace) -> Error {

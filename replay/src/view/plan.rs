@@ -13,6 +13,7 @@ use super::first_look::segments::Segments;
 use super::first_look::survey::ThreadSurvey;
 use super::first_look::task_order::TaskOrder;
 use super::locks::LockTable;
+use super::waits::own_locks::OwnLocks;
 use super::{Lanes, ViewOptions};
 use crate::Locks;
 use crate::waiting::{Waiting, Writes};
@@ -47,7 +48,7 @@ impl Plan {
     pub fn new(
         trace: &Trace,
         options: &ViewOptions,
-        threads: &[ThreadSurvey],
+        (threads, own_locks): (&[ThreadSurvey], &OwnLocks),
         (choice, segments): (Choice, Segments),
     ) -> Plan {
         let is_text = trace.meta().engine == "text";
@@ -57,10 +58,10 @@ impl Plan {
         let distributes =
             if options.lanes == Lanes::Threads { FxHashSet::default() } else { distributing(trace, &table) };
         Plan {
-            blocks: BlockFacts::new(trace, &table, classifier.as_ref(), (&choice.rule, &waiting)),
+            blocks: BlockFacts::new(trace, &table, classifier.as_ref(), (&choice.rule, &waiting, own_locks)),
             choice,
             lock_rule: if is_text { Locks::Ignore } else { options.locks },
-            locks: lock_table(threads),
+            locks: lock_table(threads, own_locks),
             episodes: Episodes::new(threads),
             tasks: match options.lanes {
                 Lanes::Tasks | Lanes::Iterations(_) | Lanes::Marks => TaskOrder::new(threads),
@@ -87,11 +88,13 @@ fn distributing(trace: &Trace, table: &SegmentTable) -> FxHashSet<Pc> {
     sharing.filter_map(|id| Some(table.listing(id).last()?.next_pc())).collect()
 }
 
-fn lock_table(threads: &[ThreadSurvey]) -> LockTable {
+fn lock_table(threads: &[ThreadSurvey], own_locks: &OwnLocks) -> LockTable {
     let mut found = FxHashMap::default();
     for (object, kind) in threads.iter().flat_map(|t| &t.locks) {
         let known = found.entry(*object).or_insert(*kind);
         *known = (*known).min(*kind);
     }
-    LockTable::new(found)
+    let semaphores = threads.iter().flat_map(|thread| &thread.semaphores);
+    let values = threads.iter().flat_map(|thread| &thread.inits).map(|init| (init.object, init.count));
+    LockTable::new(found, semaphores, values, own_locks)
 }

@@ -4,6 +4,8 @@ use std::fmt;
 
 use trace_format::{Pc, ThreadId};
 
+use crate::LockId;
+
 /// Threads that are no lanes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftOut {
@@ -140,6 +142,10 @@ pub struct Summary {
     /// How often lanes waited in the kernel (at futexes) outside of all functions that are known to wait, as at locks
     /// of the program's own.
     pub own_waits: u64,
+    /// What looks like a lock of the program's own, and counts as one.
+    pub own_locks: Vec<LockId>,
+    /// Waits that were seen and order no lanes, for people.
+    pub unordered: Vec<String>,
 }
 
 impl Summary {

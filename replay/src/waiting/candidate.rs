@@ -85,6 +85,7 @@ pub(super) fn judge(segments: &Turn, code: &Code) -> Option<Candidate> {
     }
     let found = Found {
         carries: effects.as_ref().is_none_or(|effects| effects.carried != 0),
+        is_endless: effects.as_ref().is_some_and(|effects| effects.is_endless),
         exits,
         left_by_memory,
         head: table[segments[head]].start(),

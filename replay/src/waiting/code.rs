@@ -144,7 +144,7 @@ impl<'a> Code<'a> {
     }
 
     /// The constant that a general register holds at an address, whichever way led there.
-    pub(super) fn constant_at(&self, pc: Pc, register: usize) -> Option<u64> {
+    pub fn constant_at(&self, pc: Pc, register: usize) -> Option<u64> {
         reaching_constants::constant_at(pc, register, self, self.leading.get_or_init(|| Leading::of(self)))
     }
 

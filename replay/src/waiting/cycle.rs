@@ -22,6 +22,10 @@ pub(crate) struct Found {
     pub(super) repeats: bool,
     /// It carries registers or slots.
     pub(super) carries: bool,
+    /// It has no branch, and so no end.
+    pub(super) is_endless: bool,
+    /// A thread went on from it all the same.
+    pub(super) has_ended: bool,
     /// The branches that follow from memory whose address stands in the code, and where they lead out of it, unless
     /// what it carries is read there.
     pub(super) exits: Vec<(SegmentId, Pc)>,
@@ -37,7 +41,8 @@ pub(crate) struct Found {
 impl Found {
     /// Whether it is waiting for sure.
     pub fn waits(&self) -> bool {
-        self.repeats && (!self.carries || self.left_by_memory && self.was_followed && !self.lives_on)
+        let has_end = self.is_endless && self.has_ended;
+        self.repeats && !has_end && (!self.carries || self.left_by_memory && self.was_followed && !self.lives_on)
     }
 
     /// Whether it is waiting as far as can be told, and not for sure.
@@ -51,6 +56,8 @@ impl Found {
         self.instructions += other.instructions;
         self.repeats |= other.repeats;
         self.carries |= other.carries;
+        self.is_endless |= other.is_endless;
+        self.has_ended |= other.has_ended;
         self.left_by_memory |= other.left_by_memory;
         self.was_followed |= other.was_followed;
         self.lives_on |= other.lives_on;

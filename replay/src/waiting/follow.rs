@@ -386,6 +386,7 @@ impl<'a> Follower<'a> {
         // What the first turn found may come from before the loop; the second goes on as all others would.
         let repeats = times >= if next == head { 2 } else { 1 };
         candidate.found.repeats |= repeats;
+        candidate.found.has_ended |= to.is_some();
         let count = candidate.segments.len();
         if let Some(effects) = &candidate.effects {
             let left = (next + count - 1) % count;

@@ -8,7 +8,8 @@
 //! - it writes no memory, except slots of its own stack, and locked operations that leave what they find when they fail
 //!   (`xchg`, `cmpxchg`, `bts` and their kin) where what they find decides a branch, and that did not succeed;
 //! - no address that it reads follows from what a turn before has changed: a walk along a list or a table is work;
-//! - a branch of it follows from memory, and from nothing else that changes from turn to turn.
+//! - a branch of it follows from memory, and from nothing else that changes from turn to turn; or it has no branch, so
+//!   that it never ends (`for (;;);`).
 //!
 //! Registers and slots of the frame that a turn both reads from the turn before and changes are *carried*. A turn that
 //! carries none leaves the thread as it was: it can end by nothing but a change of memory that another makes. One that
@@ -84,6 +85,8 @@ pub(crate) struct Effects {
     pub slots: Vec<Carried>,
     /// By segment of the turn.
     pub behind: Vec<Behind>,
+    /// It has no branch.
+    pub is_endless: bool,
 }
 
 /// What holds behind a segment of a turn, at its branch.
@@ -140,6 +143,8 @@ pub(super) struct Walk<'a> {
     places: Vec<(u64, u64)>,
     /// What conditional branches follow from, by block.
     branches: Vec<(usize, Value)>,
+    /// No jump of it could lead elsewhere.
+    is_endless: bool,
 }
 
 /// All of `rax`.
@@ -169,6 +174,7 @@ pub(super) fn effects(turn: &[Vec<Instruction>], code: &Code) -> Option<Effects>
         locked: 0,
         places: Vec::new(),
         branches: Vec::new(),
+        is_endless: turn.iter().flatten().all(|one| !matches!(one.kind(), Kind::Branch | Kind::IndirectJump)),
     };
     walk.registers[Register::SP.index()] = Value { known: Known::Stack(0), ..Value::CONSTANT };
     let mut behind: Vec<Behind> = Vec::with_capacity(turn.len());
@@ -275,7 +281,11 @@ impl Walk<'_> {
             behind[*at].places.extend(self.places.iter().filter(decides).map(|(_, place)| *place));
             behind[*at].by_memory = by;
         }
-        behind.iter().any(|behind| behind.by_memory).then_some(Effects { carried, slots, behind })
+        if self.is_endless {
+            // Nobody reads what it carries.
+            return Some(Effects { carried: 0, slots: Vec::new(), behind, is_endless: true });
+        }
+        behind.iter().any(|behind| behind.by_memory).then_some(Effects { carried, slots, behind, is_endless: false })
     }
 
     pub(super) fn value(&self, register: RegisterPart) -> Value {

@@ -364,6 +364,7 @@ pub fn told(view: &View, lane: usize) -> String {
         Told::Comes(Control::MeetAll) => "meet-all".into(),
         Told::Comes(Control::Acquire(lock)) => format!("take{}", lock.0),
         Told::Comes(Control::AcquireShared(lock)) => format!("share{}", lock.0),
+        Told::Comes(Control::AcquireOneOf { lock, most }) => format!("place{}of{most}", lock.0),
         Told::Comes(Control::Release(lock)) => format!("give{}", lock.0),
         Told::Comes(Control::Begin { .. }) => "begin".to_owned(),
         Told::Comes(Control::Chunk { first, .. }) => format!("chunk{first}"),

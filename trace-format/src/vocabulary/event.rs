@@ -15,7 +15,8 @@ pub struct Seq(pub u64);
 pub enum SyncFunction {
     /// `pthread_mutex_lock`, `_timedlock`, `_clocklock`; object: the mutex.
     MutexLock = 0,
-    /// `pthread_mutex_trylock`.
+    /// `pthread_mutex_trylock`; argument: 1 where a result other than 0 says that the lock was taken
+    /// (`g_mutex_trylock`).
     MutexTryLock = 1,
     /// `pthread_mutex_unlock`.
     MutexUnlock = 2,
@@ -47,7 +48,8 @@ pub enum SyncFunction {
     SemaphoreTryWait = 15,
     /// `sem_post`.
     SemaphorePost = 16,
-    /// `pthread_barrier_init`; object: the barrier, argument: how many threads it waits for.
+    /// `pthread_barrier_init`, `sem_init`; object: the barrier or semaphore, argument: how many threads the barrier
+    /// waits for, or the semaphore's first value.
     BarrierInit = 17,
     /// `pthread_barrier_wait`; object: the barrier.
     BarrierWait = 18,
@@ -66,7 +68,8 @@ pub enum SyncFunction {
     /// `GOMP_barrier`, `__kmpc_barrier`, and the loop and section ends that wait (`GOMP_loop_end`, …).
     TeamBarrier = 24,
     /// `GOMP_critical_start`, `GOMP_critical_name_start`, `__kmpc_critical`, `omp_set_lock`; object: the lock (0: the
-    /// unnamed one).
+    /// unnamed one). Argument: 1 for `omp_test_lock` and `omp_test_nest_lock`, which have taken the lock where their
+    /// result is not 0.
     CriticalEnter = 25,
     /// `GOMP_critical_end`, `GOMP_critical_name_end`, `__kmpc_end_critical`, `omp_unset_lock`.
     CriticalLeave = 26,

@@ -30,6 +30,8 @@ pub enum Argument {
     Itself,
     /// What tells tasks apart.
     Task(TaskCall),
+    /// This number.
+    Constant(u8),
 }
 
 impl Argument {
@@ -46,6 +48,7 @@ impl Argument {
         };
         match self {
             Argument::None => 0,
+            Argument::Constant(number) => number.into(),
             Argument::Register(n) => register(n),
             Argument::Int(n) => register(n) & 0xffff_ffff,
             Argument::TeamSize => team_size,
@@ -91,7 +94,7 @@ impl Role {
         [first, second].into_iter().any(|a| match a {
             Argument::Register(n) | Argument::Int(n) => n == number,
             Argument::Task(call) => call.names(number),
-            Argument::None | Argument::TeamSize | Argument::Itself => false,
+            Argument::None | Argument::Constant(_) | Argument::TeamSize | Argument::Itself => false,
         })
     }
 
@@ -146,6 +149,15 @@ const fn on_first(function: SyncFunction) -> Role {
     role(function, Argument::Register(0), Argument::None)
 }
 
+/// A function that takes its object, and has it where its result is not 0.
+const fn tries(function: SyncFunction, object: u8) -> Role {
+    role(function, Argument::Register(object), Argument::Constant(1))
+}
+
+const fn on_third(function: SyncFunction) -> Role {
+    role(function, Argument::Register(2), Argument::None)
+}
+
 const fn alone(function: SyncFunction) -> Role {
     role(function, Argument::None, Argument::None)
 }
@@ -162,9 +174,7 @@ const KMP_TASK: Role = creates_task(5, TaskCall::KmpCreates);
 const GOMP_TARGET: Role = role(TargetFork, Argument::Register(1), Argument::None);
 const CREATE: Role = role(ThreadCreate, Argument::Register(2), Argument::None);
 const CONDITION_WAIT: Role = role(ConditionWait, Argument::Register(0), Argument::Register(1));
-const KMP_CRITICAL: Role = role(CriticalEnter, Argument::Register(2), Argument::None);
-
-/// Every function, POSIX first, then C11, GOMP, KMP and the OpenMP locks.
+/// Every function, POSIX first, then C11, GOMP, KMP, the OpenMP locks, and those of GLib and stdio.
 pub const TABLE: &[(&str, Role)] = &[
     ("pthread_mutex_lock", on_first(MutexLock)),
     ("pthread_mutex_timedlock", on_first(MutexLock)),
@@ -188,6 +198,7 @@ pub const TABLE: &[(&str, Role)] = &[
     ("pthread_cond_clockwait", CONDITION_WAIT),
     ("pthread_cond_signal", on_first(ConditionSignal)),
     ("pthread_cond_broadcast", on_first(ConditionBroadcast)),
+    ("sem_init", role(BarrierInit, Argument::Register(0), Argument::Int(2))),
     ("sem_wait", on_first(SemaphoreWait)),
     ("sem_timedwait", on_first(SemaphoreWait)),
     ("sem_clockwait", on_first(SemaphoreWait)),
@@ -270,16 +281,34 @@ pub const TABLE: &[(&str, Role)] = &[
     ("__kmpc_push_num_threads", Role::SetsTeamSize(Argument::Int(2))),
     ("__kmpc_barrier", alone(TeamBarrier)),
     ("__kmpc_cancel_barrier", alone(TeamBarrier)),
-    ("__kmpc_critical", KMP_CRITICAL),
-    ("__kmpc_critical_with_hint", KMP_CRITICAL),
-    ("__kmpc_end_critical", role(CriticalLeave, Argument::Register(2), Argument::None)),
+    ("__kmpc_critical", on_third(CriticalEnter)),
+    ("__kmpc_critical_with_hint", on_third(CriticalEnter)),
+    ("__kmpc_end_critical", on_third(CriticalLeave)),
+    ("__kmpc_set_lock", on_third(CriticalEnter)),
+    ("__kmpc_set_nest_lock", on_third(CriticalEnter)),
+    ("__kmpc_test_lock", tries(CriticalEnter, 2)),
+    ("__kmpc_test_nest_lock", tries(CriticalEnter, 2)),
+    ("__kmpc_unset_lock", on_third(CriticalLeave)),
+    ("__kmpc_unset_nest_lock", on_third(CriticalLeave)),
     ("__kmpc_single", alone(Single)),
     ("__kmpc_ordered", alone(OrderedEnter)),
     ("__kmpc_end_ordered", alone(OrderedLeave)),
     ("omp_set_lock", on_first(CriticalEnter)),
     ("omp_set_nest_lock", on_first(CriticalEnter)),
     ("omp_unset_lock", on_first(CriticalLeave)),
+    ("omp_test_lock", tries(CriticalEnter, 0)),
+    ("omp_test_nest_lock", tries(CriticalEnter, 0)),
     ("omp_unset_nest_lock", on_first(CriticalLeave)),
+    ("g_mutex_lock", on_first(MutexLock)),
+    ("g_mutex_trylock", tries(MutexTryLock, 0)),
+    ("g_mutex_unlock", on_first(MutexUnlock)),
+    ("g_cond_wait", CONDITION_WAIT),
+    ("g_cond_wait_until", CONDITION_WAIT),
+    ("g_cond_signal", on_first(ConditionSignal)),
+    ("g_cond_broadcast", on_first(ConditionBroadcast)),
+    ("flockfile", on_first(MutexLock)),
+    ("ftrylockfile", on_first(MutexTryLock)),
+    ("funlockfile", on_first(MutexUnlock)),
 ];
 
 /// The role of the function with this name, if it has one. glibc's static archive knows some of them by names with

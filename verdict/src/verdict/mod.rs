@@ -388,6 +388,22 @@ fn warnings(
         // The first one is the headline where the verdict is withheld.
         all.extend(cut.doubts.iter().skip(usize::from(cut.withheld().is_some())).map(|doubt| format!("{doubt}.")));
     }
+    if let [first, rest @ ..] = &view.summary().own_locks[..]
+        && view.locks().are_taken()
+    {
+        let more = if rest.is_empty() { String::new() } else { format!(" (and {} more)", rest.len()) };
+        all.push(format!(
+            "{}{more}: atomic instructions of several threads take it and give it back, so lanes take turns there. That \
+             is not certain: replay --locks ignore leaves all locks out.",
+            view.lock_name(*first)
+        ));
+    }
+    if !view.summary().unordered.is_empty() {
+        all.push(format!(
+            "lanes do not wait for each other at {}: these numbers leave out what that costs a GPU.",
+            view.summary().unordered.join(" and ")
+        ));
+    }
     let own_waits = view.summary().own_waits;
     if own_waits > 0 {
         all.push(format!(

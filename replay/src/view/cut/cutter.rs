@@ -171,7 +171,7 @@ impl<'a, 'k> Cutter<'a, 'k> {
                 self.counts.barriers += u64::from(self.open.is_some());
             }
             Control::MeetAll => self.counts.barriers += u64::from(self.open.is_some()),
-            Control::Acquire(lock) | Control::AcquireShared(lock) => {
+            Control::Acquire(lock) | Control::AcquireShared(lock) | Control::AcquireOneOf { lock, .. } => {
                 if let Some(open) = &mut self.open {
                     open.held.push(lock);
                     self.track.control(control);

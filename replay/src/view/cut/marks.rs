@@ -215,7 +215,10 @@ impl<'a, 'k> MarkCutter<'a, 'k> {
         match (control, &mut self.open) {
             (Control::Sp(_) | Control::Level(_) | Control::Stack { .. }, _) => self.track.stand(control),
             (Control::Meet(_) | Control::MeetAll, Some(_)) => self.counts.barriers += 1,
-            (Control::Acquire(lock) | Control::AcquireShared(lock), Some(open)) => {
+            (
+                Control::Acquire(lock) | Control::AcquireShared(lock) | Control::AcquireOneOf { lock, .. },
+                Some(open),
+            ) => {
                 open.held.push(lock);
                 self.track.control(control);
             }

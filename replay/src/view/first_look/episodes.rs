@@ -11,6 +11,7 @@ use crate::EpisodeId;
 use crate::view::first_look::leagues::{Leagues, is_of_construct};
 use crate::view::first_look::seats::seats;
 use crate::view::first_look::survey::{Body, ThreadSurvey};
+use crate::view::waits::conditions::number_rounds;
 
 /// A thread's wait at a barrier.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +39,8 @@ pub(in crate::view) struct BarrierInit {
 pub(in crate::view) struct Episodes {
     /// Per thread: one for each barrier wait that was left, in that order.
     pub waits: Vec<Vec<EpisodeId>>,
+    /// Per thread: one for each call of a condition variable that is the meeting of a barrier.
+    pub conditions: Vec<Vec<Option<EpisodeId>>>,
     /// Per thread: one for each outermost parallel body, in order; none where its fork is not known.
     pub launches: Vec<Vec<Option<EpisodeId>>>,
     /// The episodes with which forked teams begin.
@@ -59,6 +62,8 @@ impl Episodes {
         let Launches { launches, forks, is_unsure } = number_launches(threads, &mut next);
         let leagues = Leagues::new(threads, &launches, &forks, &mut next);
         let waits = number_waits(threads, &launches, &mut next);
+        let calls: Vec<_> = threads.iter().map(|thread| &thread.conditions[..]).collect();
+        let conditions = number_rounds(&calls, &mut next);
         let of_bodies = |outermost: bool| {
             let of_thread = |(thread, launches): (&ThreadSurvey, &Vec<Option<EpisodeId>>)| {
                 let bodies = thread.bodies.iter().zip(launches);
@@ -73,6 +78,7 @@ impl Episodes {
         let inner = of_bodies(false);
         Episodes {
             waits,
+            conditions,
             launches: launches_of,
             inner,
             is_unsure,

@@ -6,6 +6,7 @@ use trace_format::{Instruction, Pc, Trace};
 
 use super::region::Choice;
 use super::survey::{ThreadSurvey, survey};
+use crate::view::waits::own_locks::{Acts, OwnLocks};
 use crate::view::{LoopSeen, Spin};
 use crate::waiting::{self, Code, Found, Turn, Turns, Waiting};
 use crate::{Error, Result};
@@ -13,6 +14,7 @@ use crate::{Error, Result};
 /// All threads, looked at once.
 pub(in crate::view) struct Looked {
     pub threads: Vec<ThreadSurvey>,
+    pub own_locks: OwnLocks,
     pub segments: Segments,
 }
 
@@ -31,7 +33,10 @@ impl Looked {
         let table = SegmentTable::new(trace.blocks(), &[]);
         let looks_for_turns = trace.meta().engine != "text" && *spin != Spin::Keep;
         let code = looks_for_turns.then(|| Code::new(trace, &table, spin.places()));
-        let mut threads = survey(trace, code.as_ref())?;
+        let acts =
+            if trace.meta().engine == "text" { Acts::none(trace) } else { Acts::of(trace, &table, code.as_ref()) };
+        let mut threads = survey(trace, code.as_ref(), &acts)?;
+        let own_locks = OwnLocks::new(threads.iter().map(|thread| &thread.words), &acts);
         let mut turns = Turns::default();
         threads.iter_mut().for_each(|thread| waiting::merge(&mut turns, std::mem::take(&mut thread.turns)));
         if let Some(code) = &code {
@@ -44,16 +49,18 @@ impl Looked {
                     .into(),
             ));
         }
-        Ok(Looked { threads, segments: Segments { table, turns } })
+        Ok(Looked { threads, own_locks, segments: Segments { table, turns } })
     }
 }
 
 impl Segments {
-    /// Cut also where blocks were left half-way, and where the region's function begins.
-    pub fn cut(self, trace: &Trace, threads: &[ThreadSurvey], choice: &Choice) -> Segments {
+    /// Cut also where blocks were left half-way, where the region's function begins, and before what takes or gives a
+    /// lock of the program's own.
+    pub fn cut(self, trace: &Trace, threads: &[ThreadSurvey], own_locks: &OwnLocks, choice: &Choice) -> Segments {
         let mut cuts: FxHashSet<Pc> =
             choice.rule.entries.iter().chain(choice.rule.exits.iter().flatten()).copied().collect();
         cuts.extend(choice.marks.keys());
+        cuts.extend(own_locks.acts.keys());
         cuts.extend(threads.iter().flat_map(|t| &t.cuts));
         let mut cuts: Vec<Pc> = cuts.into_iter().collect();
         cuts.sort_unstable();

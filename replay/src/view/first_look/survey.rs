@@ -13,6 +13,9 @@ use crate::view::first_look::task_order::{Creation, TaskRun};
 use crate::view::first_look::tasks::{Task, TaskFunctions};
 use crate::view::locks::{self, Action, LockKind};
 use crate::view::sync_stack::SyncStack;
+use crate::view::waits::conditions::{ConditionCall, is_of_condition};
+use crate::view::waits::own_locks::{Acts, Uses};
+use crate::view::waits::semaphores::SemaphoreUse;
 use crate::waiting::{Code, Follower, Turns};
 
 /// An execution of a thread's start routine or of a parallel region's body.
@@ -90,6 +93,11 @@ pub(in crate::view) struct ThreadSurvey {
     pub waits: Vec<BarrierWait>,
     pub inits: Vec<BarrierInit>,
     pub locks: FxHashMap<u64, LockKind>,
+    pub semaphores: FxHashMap<u64, SemaphoreUse>,
+    /// What it does with words that may be locks of the program's own.
+    pub words: Uses,
+    /// Its calls that wait for a condition, or say that it holds.
+    pub conditions: Vec<ConditionCall>,
     pub start: Option<Start>,
     /// When it ended; none where it was running when the recording stopped.
     pub end: Option<Seq>,
@@ -142,8 +150,8 @@ pub(in crate::view) fn is_part_of_waiting(event: &Event) -> bool {
     match event {
         Event::FutexWait { .. } => true,
         Event::Enter { function, .. } | Event::Leave { function, .. } => {
-            matches!(function, SyncFunction::Yield | SyncFunction::ConditionWait)
-                || matches!(locks::action(*function), Some(Action::Take { .. } | Action::Give))
+            !matches!(function, SyncFunction::SemaphoreWait | SyncFunction::SemaphorePost)
+                && (*function == SyncFunction::Yield || locks::action(*function).is_some())
         }
         _ => false,
     }
@@ -155,10 +163,10 @@ fn is_blocking(event: &Event) -> bool {
 }
 
 /// Looks at all threads, in thread order; with turns of loops where what is known about code is given.
-pub(in crate::view) fn survey(trace: &Trace, code: Option<&Code>) -> Result<Vec<ThreadSurvey>> {
+pub(in crate::view) fn survey(trace: &Trace, code: Option<&Code>, acts: &Acts) -> Result<Vec<ThreadSurvey>> {
     let lengths: Vec<u32> = trace.blocks().iter().map(|(_, b)| b.instructions.len() as u32).collect();
     let of_pools = TaskFunctions::of(trace);
-    let survey = |thread: ThreadId| survey_thread(trace, thread, &lengths, code, &of_pools);
+    let survey = |thread: ThreadId| survey_thread(trace, thread, &lengths, (code, acts), &of_pools);
     trace.threads().par_iter().map(|thread| survey(thread.id)).collect()
 }
 
@@ -166,7 +174,7 @@ fn survey_thread(
     trace: &Trace,
     thread: ThreadId,
     lengths: &[u32],
-    code: Option<&Code>,
+    (code, acts): (Option<&Code>, &Acts),
     of_pools: &TaskFunctions,
 ) -> Result<ThreadSurvey> {
     let mut tasks = of_pools.meter(trace);
@@ -176,8 +184,11 @@ fn survey_thread(
     let mut stream = trace.stream(thread);
     while let Some(item) = stream.next()? {
         match item {
-            Item::Block { block, .. } => {
+            Item::Block { block, memory, .. } => {
                 let length = lengths[block.index()];
+                if acts.has(block) && !surveyor.stack.in_leaf() {
+                    surveyor.found.words.block(acts, block, memory);
+                }
                 surveyor.instructions += u64::from(length);
                 if look.is_some() || tasks.is_watching() {
                     look_on(&mut look, &mut surveyor, &trace.blocks()[block], length);
@@ -189,7 +200,10 @@ fn survey_thread(
                     None => {}
                 }
             }
-            Item::Partial { block, executed, .. } => {
+            Item::Partial { block, executed, memory, .. } => {
+                if acts.has(block) && !surveyor.stack.in_leaf() {
+                    surveyor.found.words.block(acts, block, memory);
+                }
                 if let Some(follower) = &mut follower {
                     follower.interrupt();
                     follower.lose_stack();
@@ -214,6 +228,9 @@ fn survey_thread(
                         follower.lose_stack();
                     }
                 }
+                if let Event::FutexWait { address, .. } = event {
+                    surveyor.found.words.waits(address);
+                }
                 surveyor.event(event);
                 if let Event::Enter { function: SyncFunction::ThreadBody, object, .. } = event {
                     let begins = surveyor.body_has_begun() || surveyor.is_given(trace, object);
@@ -226,6 +243,7 @@ fn survey_thread(
         surveyor.runs(&look);
     }
     surveyor.close_bodies(0);
+    surveyor.found.words.end();
     surveyor.found.tasks = tasks.finish();
     surveyor.found.turns = follower.map(Follower::finish).unwrap_or_default();
     Ok(surveyor.found)
@@ -380,8 +398,14 @@ impl Surveyor {
             }
             _ => {}
         }
+        if is_of_condition(function) {
+            self.found.conditions.push(ConditionCall { function, condition: object, seq });
+        }
+        if function == SyncFunction::SemaphorePost {
+            self.found.semaphores.entry(object).or_default().post();
+        }
         if let Some(Action::Take { kind, .. }) = locks::action(function) {
-            self.found.locks.entry(object).or_insert(kind);
+            self.found.locks.entry(locks::object_of(function, object)).or_insert(kind);
         }
     }
 
@@ -418,6 +442,9 @@ impl Surveyor {
                 if let Some(fork) = self.forks.pop() {
                     self.found.forks[fork].leave = Some(seq);
                 }
+            }
+            SyncFunction::SemaphoreWait | SyncFunction::SemaphoreTryWait if result as u32 == 0 => {
+                self.found.semaphores.entry(left.object).or_default().wait();
             }
             // The functions return an `int`, 0 for success.
             SyncFunction::ThreadCreate if result as u32 == 0 => self.found.creates.push(self.create),

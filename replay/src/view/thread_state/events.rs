@@ -7,6 +7,8 @@ use trace_format::{Chunk, Event, SyncFunction};
 use super::super::first_look::leagues::InLeague;
 use super::super::first_look::survey::{is_barrier, is_part_of_waiting};
 use super::super::locks::{self, Action, HeldLock};
+use super::super::waits::conditions::is_of_condition;
+use super::super::waits::own_locks::Does;
 use super::extents::{Belongs, Extent, Marked};
 use super::openmp::OpenMp;
 use super::{Expected, Pending, ThreadState, push_control};
@@ -140,12 +142,13 @@ impl ThreadState<'_> {
                     self.end_extent(batch);
                 }
             }
-            Event::FutexWait { seq, .. } => {
+            Event::FutexWait { seq, address } => {
                 self.now = seq;
                 // A sanitizer's own locks are no lane's.
                 let is_in_checks = self.kept_before_checks == Some(self.counts.kept);
                 let is_in_runtime = self.stack.in_leaf() || self.openmp.is_in();
-                let is_own = self.extents.is_open() && !is_in_runtime && !is_in_checks;
+                let is_known = is_in_runtime || self.plan.locks.id(address).is_some();
+                let is_own = self.extents.is_open() && !is_known && !is_in_checks;
                 self.counts.own_waits += u64::from(is_own);
             }
             Event::Chunk(chunk) => self.take_chunk(&chunk, batch),
@@ -220,13 +223,32 @@ impl ThreadState<'_> {
             }
             self.begin_counted(Extent::Function { height: self.stack.height() }, batch);
         }
-        let given = match locks::action(function) {
-            Some(Action::Give) => self.held.give(object),
+        let action = locks::action(function).filter(|_| !self.plan.locks.is_no_lock(function, object));
+        let given = match action {
+            Some(Action::Give) => self.held.give(locks::object_of(function, object)),
             Some(Action::Wait) => self.held.wait(argument),
             Some(Action::Take { .. }) | None => None,
         };
         if let Some(lock) = given {
             self.release_if_replayed(lock, batch);
+        }
+        if is_of_condition(function) {
+            self.waits_at = self.conditions.next().copied().flatten();
+            if function != SyncFunction::ConditionWait {
+                self.wake(batch);
+            }
+        }
+    }
+
+    /// The thread is the last that comes to a barrier made of a condition variable. Its locks are free while it waits
+    /// there: among lanes it may come first.
+    fn wake(&mut self, batch: &mut Batch) {
+        let Some(episode) = self.waits_at.take().filter(|_| self.extents.is_open()) else { return };
+        let held: Vec<HeldLock> = self.held.locks().to_vec();
+        held.iter().for_each(|lock| self.release_if_replayed(*lock, batch));
+        self.meet(Control::Meet(episode), batch);
+        if self.plan.lock_rule.are_taken() {
+            held.iter().for_each(|lock| self.acquire(*lock, batch));
         }
     }
 
@@ -252,9 +274,16 @@ impl ThreadState<'_> {
             push_control(batch, Control::PartEnd);
         }
         if left.counts {
-            let taken = match locks::action(function) {
-                Some(Action::Take { may_fail: true, .. }) if !locks::has_taken(result) => None,
-                Some(Action::Take { shared, .. }) => self.held.take(left.object, shared),
+            if let Some(episode) = self.waits_at.take().filter(|_| function == SyncFunction::ConditionWait) {
+                self.meet(Control::Meet(episode), batch);
+            }
+            // gcc's runtime waits for its turn also where it gives a thread the next iterations.
+            let is_in_runtime = function == SyncFunction::OrderedEnter && self.openmp.is_below(self.sp);
+            let is_no_lock = is_in_runtime || self.plan.locks.is_no_lock(function, left.object);
+            let action = locks::action(function).filter(|_| !is_no_lock);
+            let taken = match action {
+                Some(Action::Take { .. }) if !locks::has_taken(function, left.argument, result) => None,
+                Some(Action::Take { shared, .. }) => self.held.take(locks::object_of(function, left.object), shared),
                 Some(Action::Wait) => self.held.resume(left.argument),
                 Some(Action::Give) | None => None,
             };
@@ -285,16 +314,40 @@ impl ThreadState<'_> {
         }
     }
 
+    /// Before an instruction that may take or give a lock of the program's own.
+    pub(super) fn act(&mut self, does: Does, word: u64, batch: &mut Batch) {
+        let Some(can_share) = self.plan.locks.is_own(word) else { return };
+        let has = self.held.locks().iter().any(|lock| lock.object == word);
+        match does {
+            Does::Takes | Does::MayTake if !has => {
+                let taken = self.held.take(word, can_share && does == Does::MayTake);
+                if let Some(lock) = taken
+                    && self.extents.is_open()
+                    && self.plan.lock_rule.are_taken()
+                {
+                    self.acquire(lock, batch);
+                }
+            }
+            Does::Gives | Does::MayGive if has => {
+                if let Some(lock) = self.held.give(word) {
+                    self.release_if_replayed(lock, batch);
+                }
+            }
+            _ => {}
+        }
+    }
+
     fn meet(&mut self, episode: Control, batch: &mut Batch) {
         if self.extents.is_open() {
             self.spin.forget();
+            self.turns.forget();
             push_control(batch, episode);
         }
     }
 
     fn acquire(&self, lock: HeldLock, batch: &mut Batch) {
-        if let Some(id) = self.plan.locks.id(lock.object) {
-            push_control(batch, if lock.shared { Control::AcquireShared(id) } else { Control::Acquire(id) });
+        if let Some(acquire) = self.plan.locks.acquire(lock) {
+            push_control(batch, acquire);
         }
     }
 
@@ -312,7 +365,7 @@ impl ThreadState<'_> {
         if let Some(Entry::Control(index)) = last
             && !self.turns.is_watching()
             && !self.spin.is_watching()
-            && matches!(batch.controls[index], Control::Acquire(taken) | Control::AcquireShared(taken) if taken == id)
+            && batch.controls[index].acquired() == Some(id)
         {
             batch.codes.pop();
             batch.controls.pop();

@@ -4,7 +4,7 @@
 use heuristics::SegmentId;
 use trace_format::{Kind, SpEffect};
 
-use super::super::blocks::{Facts, Flags};
+use super::super::blocks::{Facts, Flags, OwnLock};
 use super::super::code::filter::Class;
 use super::extents::Extent;
 use super::{Pending, Reason, ThreadState};
@@ -107,6 +107,17 @@ impl ThreadState<'_> {
         let kind = segment.last().kind;
         if self.extents.is_open() {
             self.openmp.run(self.plan.blocks.side(id), self.sp);
+        }
+        if let Some((does, lock)) = self.plan.blocks.act(id) {
+            let last = || self.held.locks().iter().rfind(|held| self.plan.locks.is_own(held.object).is_some());
+            let word = match lock {
+                OwnLock::At(word) => Some(word),
+                OwnLock::Recorded => addresses.first().copied(),
+                OwnLock::Last => last().map(|held| held.object),
+            };
+            if let Some(word) = word {
+                self.act(does, word, batch);
+            }
         }
         match self.reason(id) {
             None => {

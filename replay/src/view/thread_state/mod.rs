@@ -63,6 +63,9 @@ pub(super) struct ThreadState<'a> {
     launches: std::slice::Iter<'a, Option<EpisodeId>>,
     inner_launches: std::slice::Iter<'a, Option<EpisodeId>>,
     waits: std::slice::Iter<'a, EpisodeId>,
+    conditions: std::slice::Iter<'a, Option<EpisodeId>>,
+    /// At which barrier the thread is that waits for a condition.
+    waits_at: Option<EpisodeId>,
     teams: std::slice::Iter<'a, InLeague>,
     tasks: std::slice::Iter<'a, Seq>,
     taskloops: std::slice::Iter<'a, u32>,
@@ -128,6 +131,8 @@ impl<'a> ThreadState<'a> {
             launches: plan.episodes.launches[thread].iter(),
             inner_launches: plan.episodes.inner[thread].iter(),
             waits: plan.episodes.waits[thread].iter(),
+            conditions: plan.episodes.conditions[thread].iter(),
+            waits_at: None,
             teams: plan.episodes.leagues.starts[thread].iter(),
             tasks: plan.tasks.numbers.get(thread).map_or(&[][..], |numbers| numbers).iter(),
             taskloops: plan.tasks.taskloops.get(thread).map_or(&[][..], |numbers| numbers).iter(),

@@ -50,6 +50,11 @@ impl OpenMp {
         self.runtime.is_some()
     }
 
+    /// Whether a function returns into the runtime, with this stack pointer.
+    pub fn is_below(&self, sp: u64) -> bool {
+        self.runtime.is_some_and(|runtime| sp <= runtime)
+    }
+
     /// Whether what ran last is what the runtime calls for itself.
     #[inline]
     pub fn is_helped(&self) -> bool {

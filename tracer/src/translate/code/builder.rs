@@ -27,6 +27,9 @@ const MAX_BYTES_EACH: usize = 100;
 /// ends, in as many superblocks.
 const MOST_BRANCHES: usize = 3;
 
+/// `pause`.
+const PAUSE: [u8; 2] = [0xf3, 0x90];
+
 /// So many bytes of code are read at once.
 const ROW: usize = 128;
 
@@ -222,7 +225,8 @@ impl<'a, S: Source> Builder<'a, S> {
             self.note_page(pc);
             self.note_page(ProgramPc(instruction.next_ip()).minus(1));
             let mut described = x86_64::recorded(&instruction, self.factory);
-            if self.plan.memory {
+            if self.plan.memory || x86_64::is_atomic(&instruction) {
+                self.values.restart();
                 described.memory = self.record_operands(&instruction, described.sp);
             }
             self.out.superblock.instructions.push(described);
@@ -301,6 +305,11 @@ impl<'a, S: Source> Builder<'a, S> {
         match instruction.flow_control() {
             FlowControl::UnconditionalBranch => {
                 self.mark(Borrowed::Nothing);
+                if instruction.near_branch_target() == instruction.ip() {
+                    // Jumps take no time here, and nothing else limits how often an empty loop goes round: without a
+                    // pause it is recorded 10^12 times in a second.
+                    self.hot.raw(&PAUSE);
+                }
                 Some(ProgramPc(instruction.near_branch_target()))
             }
             FlowControl::ConditionalBranch => Some(self.branch(instruction, code)),

@@ -127,7 +127,7 @@ impl Sum {
 /// What is known about a superblock's registers while it is built.
 #[derive(Debug)]
 pub struct Values {
-    /// Whether memory addresses are wanted.
+    /// Whether all memory addresses are wanted; else registers are followed through no instruction.
     memory: bool,
     registers: Vec<Sum>,
     /// The unknowns: what each follows from, and what is added to that.
@@ -158,6 +158,13 @@ impl Values {
             recorded: Vec::new(),
             operands: Vec::new(),
             after: Vec::new(),
+        }
+    }
+
+    /// Before an instruction whose addresses are wanted: nothing is known of registers that were not followed.
+    pub fn restart(&mut self) {
+        if !self.memory {
+            self.registers = (0..16).map(|_| self.fresh(None)).collect();
         }
     }
 

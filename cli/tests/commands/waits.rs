@@ -1,0 +1,240 @@
+//! Locks and barriers of every kind: lanes wait for each other as the program's threads do.
+//!
+//! The judge is the source: of each program of `cli/tests/programs/waits` it is known how much of its work lanes can do
+//! beside each other under each rule for locks, and so how near to one lane's work the fetches are.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::support::{has_openmp_of_clang, root, succeed};
+
+/// As in `kinds.c` and `kinds.rs`.
+const LANES: f64 = 8.0;
+const SHORT: f64 = 200.0;
+const WORK: f64 = 4000.0;
+
+/// What locks and what instructions in the library cost beside the work, at most.
+const NEAR: f64 = 0.025;
+
+/// What a program's threads do with its locks, as the source says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    ShortFirst,
+    Long,
+    Nested,
+    ByHalf,
+    Barrier,
+    Ordered,
+}
+
+impl Form {
+    const OF_LOCKS: [Form; 4] = [Form::ShortFirst, Form::Long, Form::Nested, Form::ByHalf];
+
+    /// The efficiency where so many lanes at a time have a lock: all work over lanes times fetches.
+    fn right(self, holders: f64) -> f64 {
+        let turns = LANES / holders;
+        match self {
+            Form::ShortFirst => (SHORT + WORK) / (turns * SHORT + WORK),
+            Form::Long | Form::Nested => 1.0 / turns,
+            // Lanes beside the lock work together, before or after the others.
+            Form::ByHalf => 1.0 / (1.0 + (turns / 2.0).max(1.0)),
+            Form::Barrier => 1.0 / LANES,
+            Form::Ordered => 2.0 / (1.0 + LANES),
+        }
+    }
+
+    /// The same where locks have no effect.
+    fn without_locks(self) -> f64 {
+        match self {
+            Form::Ordered => 1.0,
+            _ => self.right(LANES),
+        }
+    }
+}
+
+/// A kind of lock: its number in `kinds.c`, and how many lanes may have one at a time.
+#[derive(Clone, Copy, Debug)]
+struct Kind {
+    name: &'static str,
+    number: u32,
+    holders: f64,
+    is_openmp: bool,
+}
+
+const fn kind(name: &'static str, number: u32) -> Kind {
+    Kind { name, number, holders: 1.0, is_openmp: number >= 10 && number <= 14 || number >= 19 }
+}
+
+/// The kinds of locks of `kinds.c`.
+const LOCKS: [Kind; 17] = [
+    kind("mutex", 0),
+    kind("mutex tried", 1),
+    kind("mutex with a time limit", 2),
+    kind("spin lock", 3),
+    kind("read-write lock, written", 4),
+    Kind { holders: LANES, ..kind("read-write lock, read", 5) },
+    kind("semaphore of 1", 6),
+    Kind { holders: 2.0, ..kind("semaphore of 2", 7) },
+    kind("C11 mutex", 8),
+    kind("C11 mutex tried", 9),
+    kind("critical", 10),
+    kind("OpenMP lock", 11),
+    kind("OpenMP lock tried", 12),
+    kind("OpenMP nested lock", 13),
+    kind("OpenMP nested lock tried", 14),
+    kind("exchange of its own", 15),
+    kind("futex of its own", 16),
+];
+
+/// Its barriers, and sections in order.
+const MEETINGS: [(Kind, Form); 4] = [
+    (kind("barrier", 17), Form::Barrier),
+    (kind("barrier of a condition", 18), Form::Barrier),
+    (kind("OpenMP barrier", 19), Form::Barrier),
+    (kind("ordered", 20), Form::Ordered),
+];
+
+fn traced(program: &str, arguments: &[&str], folder: &Path) -> String {
+    let trace = folder.join("t.bin").to_str().unwrap().to_owned();
+    succeed("trace", &[&["-o", &trace, "--", program], arguments].concat());
+    trace
+}
+
+fn built(source: &str, compiler: &[&str], flags: &[&str], folder: &Path) -> String {
+    let source = root().join("cli/tests/programs/waits").join(source);
+    let program = folder.join("program").to_str().unwrap().to_owned();
+    let mut command = Command::new(compiler[0]);
+    let built = command.args(&compiler[1..]).args(flags).args(["-g", "-o", &program]).arg(source).output().unwrap();
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    program
+}
+
+/// By rule for locks: the efficiency.
+fn efficiencies(trace: &str) -> [f64; 2] {
+    let json = succeed("replay", &["--json", "-H", "minsp-pc", "--locks", "simt,ignore", trace]);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    [0, 1].map(|i| json["results"][i]["simt_efficiency"].as_f64().unwrap_or_else(|| panic!("{json}")))
+}
+
+/// What is not right about a program of this kind and form; none where all is.
+fn wrong(kind: Kind, form: Form, compiler: &str, optimisation: &str) -> Option<String> {
+    let folder = tempfile::tempdir().unwrap();
+    let number = Form::OF_LOCKS.iter().position(|of| *of == form).unwrap_or(0);
+    let defines = [format!("-DKIND={}", kind.number), format!("-DFORM={number}")];
+    let mut flags = vec![optimisation, "-w", "-pthread", &defines[0], &defines[1]];
+    if kind.is_openmp {
+        flags.push(if compiler == "gcc" { "-fopenmp" } else { "-fopenmp=libomp" });
+    }
+    let program = built("kinds.c", &[compiler], &flags, folder.path());
+    let right = [form.right(kind.holders), form.without_locks()];
+    let is_own = kind.number == 15 || kind.number == 16;
+    judged(&traced(&program, &[], folder.path()), &right[..if is_own { 1 } else { 2 }])
+        .map(|found| format!("{} {form:?} {compiler} {optimisation}: {found}", kind.name))
+}
+
+/// With locks; and without them, where that is asked for.
+fn judged(trace: &str, right: &[f64]) -> Option<String> {
+    let found = &efficiencies(trace)[..right.len()];
+    let is_near = right.iter().zip(found).all(|(right, found)| (right - found).abs() <= NEAR);
+    (!is_near).then(|| format!("{found:.3?}, not {right:.3?}"))
+}
+
+/// What threads do that wait for a lock is a part of these programs, and differs from run to run.
+fn wrong_in_rust(kind: &str, form: Form) -> Option<String> {
+    let folder = tempfile::tempdir().unwrap();
+    let program = built("kinds.rs", &["rustc", "--edition", "2021"], &["-O"], folder.path());
+    let number = Form::OF_LOCKS.iter().position(|of| *of == form).unwrap().to_string();
+    let holders = if kind == "read" { LANES } else { 1.0 };
+    judged(&traced(&program, &[kind, &number], folder.path()), &[form.right(holders)])
+        .map(|found| format!("Rust's {kind} {form:?}: {found}"))
+}
+
+fn all_right(found: impl Iterator<Item = Option<String>>) {
+    let wrong: Vec<String> = found.flatten().collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn locks_of_every_kind_cost_what_the_source_says() {
+    // Each kind in one form and one build, so that all forms and builds occur.
+    let one = |(i, kind): (usize, &Kind)| {
+        // What threads run while they wait for the program's own locks differs from run to run.
+        let form = if kind.number >= 15 { Form::Long } else { Form::OF_LOCKS[i % 4] };
+        let clang = i % 2 == 1 && (!kind.is_openmp || has_openmp_of_clang());
+        let optimisation = if kind.number < 15 && i % 3 == 0 { "-O0" } else { "-O2" };
+        wrong(*kind, form, if clang { "clang-19" } else { "gcc" }, optimisation)
+    };
+    all_right(LOCKS.iter().enumerate().map(one));
+}
+
+#[test]
+fn lanes_meet_at_barriers_of_every_kind_and_run_ordered_sections_in_order() {
+    all_right(MEETINGS.iter().map(|(kind, form)| wrong(*kind, *form, "gcc", "-O2")));
+}
+
+#[test]
+fn rusts_locks_are_known_by_their_form() {
+    let all = [("mutex", Form::Long), ("mutex", Form::Nested), ("write", Form::ByHalf), ("read", Form::Long)];
+    all_right(all.iter().map(|(kind, form)| wrong_in_rust(kind, *form)));
+}
+
+/// Every kind in every form, by both compilers, with and without optimisation: `scripts/check-waits`.
+#[test]
+#[ignore = "takes minutes"]
+fn every_program_of_the_judge_is_right() {
+    let mut all = Vec::new();
+    let kinds = LOCKS.iter().flat_map(|kind| Form::OF_LOCKS.map(|form| (*kind, form))).chain(MEETINGS);
+    for (kind, form) in kinds {
+        for (compiler, optimisation) in [("gcc", "-O0"), ("gcc", "-O2"), ("clang-19", "-O0"), ("clang-19", "-O2")] {
+            let is_a_section = matches!(form, Form::Nested | Form::ByHalf) && kind.number == 10;
+            if !is_a_section {
+                all.push((
+                    format!("{}\t{form:?}\t{compiler} {optimisation}", kind.name),
+                    wrong(kind, form, compiler, optimisation),
+                ));
+            }
+        }
+    }
+    for kind in ["mutex", "write", "read"] {
+        all.extend(
+            Form::OF_LOCKS.map(|form| (format!("Rust's {kind}\t{form:?}\trustc -O"), wrong_in_rust(kind, form))),
+        );
+    }
+    let lines =
+        all.iter().map(|(what, wrong)| format!("{what}\t{}\n", if wrong.is_some() { "wrong" } else { "right" }));
+    let folder = root().join("target/waits");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("table.tsv"), lines.collect::<String>()).unwrap();
+    all_right(all.into_iter().map(|(_, wrong)| wrong));
+}
+
+/// The verdict on a program: what is said first, and its efficiency.
+fn verdict(source: &str, compiler: &[&str], flags: &[&str]) -> (f64, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let program = built(source, compiler, flags, folder.path());
+    let trace = traced(&program, &[], folder.path());
+    let json: Value = serde_json::from_str(&succeed("replay", &["--json", &trace])).unwrap();
+    let said = json["verdict"].to_string();
+    (json["verdict"]["efficiency"].as_f64().unwrap(), said)
+}
+
+#[test]
+fn rusts_mutex_is_taken_by_one_lane_at_a_time_and_the_verdict_says_that_it_only_looks_like_a_lock() {
+    let (efficiency, said) = verdict("rust_locks.rs", &["rustc", "--edition", "2021"], &["-O"]);
+    assert!((efficiency - 0.125).abs() < 0.01 && said.contains("looks like a lock"), "{said}");
+}
+
+#[test]
+fn an_endless_loop_that_does_nothing_is_waiting_and_quickly_passed_over() {
+    for optimisation in ["-O0", "-O2"] {
+        let folder = tempfile::tempdir().unwrap();
+        let program = built("empty_spin.c", &["gcc"], &["-pthread", optimisation], folder.path());
+        let trace = traced(&program, &[], folder.path());
+        let json: Value = serde_json::from_str(&succeed("replay", &["--json", "-H", "minpc", &trace])).unwrap();
+        let kept = json["results"][0]["thread_instructions"].as_u64().unwrap();
+        assert!(kept < 200_000, "{}", json["view"]);
+        assert!(json["view"].as_str().unwrap().contains("spin-waiting"), "{}", json["view"]);
+    }
+}

@@ -1,0 +1,58 @@
+// Rust's own locks in the forms of kinds.c: the first argument is the kind (mutex, write, read), the second the form.
+use std::hint::black_box;
+use std::sync::{Barrier, Mutex, RwLock};
+
+const LANES: usize = 8;
+const SHORT: u64 = 200;
+const WORK: u64 = 4000;
+
+#[inline(never)]
+fn inside(turns: u64) -> u64 {
+    (0..turns).fold(0, |s, i| black_box(s ^ i))
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    let form: u32 = arguments[2].parse().unwrap();
+    let mutexes = [Mutex::new(0u64), Mutex::new(0)];
+    let shared = [RwLock::new(0u64), RwLock::new(0)];
+    let kind = arguments[1].as_str();
+    let locked = |n: usize, then: &dyn Fn() -> u64| match kind {
+        "mutex" => {
+            let mut total = mutexes[n].lock().unwrap();
+            *total = total.wrapping_add(then());
+        }
+        "write" => {
+            let mut total = shared[n].write().unwrap();
+            *total = total.wrapping_add(then());
+        }
+        _ => {
+            let total = shared[n].read().unwrap();
+            black_box(*total ^ then());
+        }
+    };
+    let begin = Barrier::new(LANES);
+    std::thread::scope(|scope| {
+        for id in 0..LANES {
+            let (locked, begin) = (&locked, &begin);
+            scope.spawn(move || {
+                begin.wait();
+                match form {
+                    0 => {
+                        locked(0, &|| inside(SHORT));
+                        black_box(inside(WORK));
+                    }
+                    1 => (0..4).for_each(|_| locked(0, &|| inside(WORK / 4))),
+                    2 => locked(0, &|| {
+                        let outer = inside(WORK / 2);
+                        locked(1, &|| inside(WORK / 2));
+                        outer
+                    }),
+                    _ if id % 2 == 1 => locked(0, &|| inside(WORK)),
+                    _ => drop(black_box(inside(WORK))),
+                }
+            });
+        }
+    });
+    println!("{:?} {:?}", mutexes[0].lock().unwrap(), shared[0].read().unwrap());
+}

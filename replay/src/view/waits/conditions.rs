@@ -1,0 +1,121 @@
+//! Barriers that a program builds from a mutex and a condition variable: all but the last thread wait, the last wakes
+//! them.
+//!
+//! ```text
+//! lock(m); if (++arrived == n) { arrived = 0; broadcast(c); } else wait(c, m); unlock(m);
+//! ```
+//!
+//! The waits for a condition variable since the last broadcast, and the next broadcast, are one *round*. The variable
+//! is a barrier's when it is never signalled and all its rounds are of the same threads, two at least.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+use trace_format::{Seq, SyncFunction};
+
+use crate::EpisodeId;
+
+/// A thread waits for a condition, or says that it holds.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::view) struct ConditionCall {
+    /// Which of the two.
+    pub function: SyncFunction,
+    /// The address of the variable.
+    pub condition: u64,
+    pub seq: Seq,
+}
+
+/// Whether the function waits for a condition, or says that it holds.
+pub(in crate::view) fn is_of_condition(function: SyncFunction) -> bool {
+    use SyncFunction::{ConditionBroadcast, ConditionSignal, ConditionWait};
+    matches!(function, ConditionWait | ConditionSignal | ConditionBroadcast)
+}
+
+/// A call of a thread: both by number.
+type Call = (usize, usize);
+
+/// Threads that wait for a condition, each with its latest call.
+type Waiting = BTreeMap<usize, usize>;
+
+/// Per thread and call: the episode at which the thread meets others in it, if it does.
+pub(in crate::view) fn number_rounds(
+    threads: &[&[ConditionCall]],
+    next: &mut impl FnMut() -> EpisodeId,
+) -> Vec<Vec<Option<EpisodeId>>> {
+    let mut met: Vec<Vec<Option<EpisodeId>>> = threads.iter().map(|t| vec![None; t.len()]).collect();
+    let mut by_condition: FxHashMap<u64, Vec<(Seq, SyncFunction, Call)>> = FxHashMap::default();
+    for (t, thread) in threads.iter().enumerate() {
+        for (i, call) in thread.iter().enumerate() {
+            by_condition.entry(call.condition).or_default().push((call.seq, call.function, (t, i)));
+        }
+    }
+    let mut all: Vec<_> = by_condition.into_values().collect();
+    all.iter_mut().for_each(|calls| calls.sort_by_key(|call| call.0));
+    all.sort_by_key(|calls| calls[0].0);
+    for round in all.iter().filter_map(|calls| rounds(calls)).flatten() {
+        let episode = next();
+        round.into_iter().for_each(|(t, i)| met[t][i] = Some(episode));
+    }
+    met
+}
+
+/// The rounds of a condition variable; none where it is not a barrier's.
+fn rounds(calls: &[(Seq, SyncFunction, Call)]) -> Option<Vec<Waiting>> {
+    let (mut rounds, mut waiting) = (Vec::<Waiting>::new(), Waiting::new());
+    for (_, function, (thread, call)) in calls {
+        let is_wait = *function == SyncFunction::ConditionWait;
+        if *function == SyncFunction::ConditionSignal || !is_wait && waiting.contains_key(thread) {
+            return None;
+        }
+        waiting.insert(*thread, *call);
+        if !is_wait {
+            rounds.push(std::mem::take(&mut waiting));
+        }
+    }
+    let is_of_all = |round: &Waiting| round.len() > 1 && round.keys().eq(rounds[0].keys());
+    (waiting.is_empty() && rounds.iter().all(is_of_all)).then_some(rounds)
+}
+
+#[cfg(test)]
+mod tests {
+    use SyncFunction::{ConditionBroadcast, ConditionSignal, ConditionWait};
+
+    use super::*;
+
+    /// What threads call, in this order: by call, the number of the round.
+    fn met(calls: &[(usize, SyncFunction)]) -> Vec<Option<u32>> {
+        let mut threads: [Vec<ConditionCall>; 3] = Default::default();
+        for (seq, (thread, function)) in calls.iter().enumerate() {
+            let call = ConditionCall { function: *function, condition: 64, seq: Seq(seq as u64) };
+            threads[*thread].push(call);
+        }
+        let mut numbers = 0..;
+        let mut met =
+            number_rounds(&threads.each_ref().map(|calls| &calls[..]), &mut || EpisodeId(numbers.next().unwrap()));
+        met.iter_mut().for_each(|calls| calls.reverse());
+        calls.iter().map(|(thread, _)| met[*thread].pop().unwrap().map(|episode| episode.0)).collect()
+    }
+
+    #[test]
+    fn who_waits_and_who_wakes_them_meet_round_by_round() {
+        let (wait, wake) = (ConditionWait, ConditionBroadcast);
+        let rounds = [(0, wait), (2, wait), (1, wake), (1, wait), (2, wait), (0, wake)];
+        assert_eq!(met(&rounds), [Some(0), Some(0), Some(0), Some(1), Some(1), Some(1)]);
+        // A thread that looks again waits on.
+        let again = [(0, wait), (0, wait), (1, wake)];
+        assert_eq!(met(&again), [None, Some(0), Some(0)]);
+    }
+
+    #[test]
+    fn a_queue_is_no_barrier() {
+        let (wait, wake) = (ConditionWait, ConditionBroadcast);
+        for queue in [
+            &[(0, wait), (1, ConditionSignal)][..],
+            &[(0, wait), (1, wake), (2, wake)],
+            &[(0, wait), (1, wait), (2, wake), (0, wait), (2, wake)],
+            &[(0, wait), (1, wake), (0, wait)],
+        ] {
+            assert!(met(queue).iter().all(Option::is_none), "{queue:?}");
+        }
+    }
+}
