@@ -19,7 +19,7 @@ pub(super) fn tenths(instruction: Instruction) -> u32 {
     let mnemonic = instruction.decoded.mnemonic();
     let kind = instruction.kind();
     if kind.transfers_control() {
-        return ONE + instruction.memory().iter().filter(|memory| is_load(memory)).map(access).sum::<u32>();
+        return ONE + instruction.memory().iter().map(access).sum::<u32>();
     }
     let is_of_frame = instruction.is_of_stack() || instruction.writes() & Register::SP.bit() != 0;
     if is_of_frame || matches!(mnemonic, M::Nop | M::Endbr64 | M::Int3 | M::Leave | M::Vzeroupper) {
@@ -29,10 +29,6 @@ pub(super) fn tenths(instruction: Instruction) -> u32 {
     let is_modified =
         instruction.memory().iter().any(|m| m.access.reads && m.access.writes && !instruction.is_atomic());
     memory * (1 + u32::from(is_modified)) + work(instruction, mnemonic)
-}
-
-fn is_load(memory: &&Memory) -> bool {
-    !memory.is_in_frame()
 }
 
 /// Of a load or a store.
