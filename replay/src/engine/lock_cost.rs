@@ -27,7 +27,7 @@ const TURN: u64 = 64;
 /// Those of them that lanes take part in that try and fail.
 const TRY: u64 = 20;
 
-/// So many of these in the unit of [`Counts::gpu_fetches`](crate::Counts::gpu_fetches), tenths of its instructions.
+/// So many of these in the unit of `Counts::gpu_fetches`, tenths of its instructions.
 pub(crate) fn gpu_tenths(instructions: u64) -> u64 {
     instructions * 670 / TURN
 }
