@@ -90,8 +90,8 @@ impl Outcome {
         (slots > 0.0).then(|| self.counts.thread_instructions() as f64 / slots)
     }
 
-    /// The same with instructions as a GPU has them ([`Counts::gpu_fetches`]), and lanes that are predicated off counted
-    /// as active; with what the code of locks adds.
+    /// The same with instructions as a GPU has them ([`Counts::gpu_fetches`]), and lanes that are predicated off
+    /// counted as active; with what the code of locks adds.
     #[must_use]
     pub fn gpu_efficiency(&self) -> Option<f64> {
         let Counts { gpu_fetches, gpu_instructions, lock_fetches, lock_instructions, .. } = self.counts;
