@@ -27,7 +27,10 @@ impl Traced {
         let built = build.output().unwrap();
         assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
         let trace = folder.path().join("trace.bin").to_str().unwrap().to_owned();
-        succeed("trace", &["-o", &trace, program.to_str().unwrap()]);
+        // libomp's threads would spin for as long as the machine is busy.
+        let words = ["OMP_WAIT_POLICY=passive", env!("CARGO_BIN_EXE_trace"), "-o", &trace, program.to_str().unwrap()];
+        let traced = Command::new("env").args(words).output().unwrap();
+        assert!(traced.status.success(), "{}", String::from_utf8_lossy(&traced.stderr));
         Traced { _folder: folder, trace }
     }
 

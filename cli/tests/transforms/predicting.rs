@@ -23,7 +23,8 @@ fn kernels(folder: &Folder, program: &str) -> Vec<(String, std::ops::Range<u64>)
 pub(crate) fn fetches(folder: &Folder, program: &str, model: &str) -> BTreeMap<String, f64> {
     let kernels = kernels(folder, program);
     let to = format!("{program}.{model}");
-    folder.succeed(lockstep(), &["replay", "-H", model, "--schedule", &to, &format!("{program}.bin")]);
+    folder
+        .succeed(lockstep(), &["replay", "--code", "whole", "-H", model, "--schedule", &to, &format!("{program}.bin")]);
     let mut counts = BTreeMap::new();
     let mut current = None;
     for line in folder.read(&to).lines().skip(1) {
