@@ -19,7 +19,7 @@ fn each_kind_of_lock_is_recorded_with_its_object() {
         assert_eq!(of(MutexLock, mutex), 12, "{flags:?}");
         assert_eq!(of(MutexUnlock, mutex), 12);
         // The first value of the semaphore, too.
-        assert_eq!(entries(&trace, BarrierInit), [(barrier, 3), (semaphore, 0)]);
+        assert_eq!(entries(&trace, BarrierInit), [(semaphore, 0), (barrier, 3)]);
         assert_eq!(entries(&trace, BarrierWait), [(barrier, 0); 6]);
         assert_eq!(leaves(&trace, BarrierWait), 6);
         assert_eq!(of(SemaphorePost, semaphore), 3);
