@@ -161,3 +161,29 @@ fn dump_shows_where_the_lanes_of_each_branch_wait() {
     assert!(structured.iter().filter(|row| arm(*row)).count() > 1, "{structured:?}");
     assert_eq!(run("lockstep", &["dump", "--joins", "elsewhere", &trace]).status.code(), Some(2));
 }
+
+#[test]
+fn a_programs_own_function_costs_what_it_is_whatever_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let gpu_fetches = |name: &str, flags: &str| {
+        let source = folder.path().join("own.c");
+        let text = format!(
+            "#include <pthread.h>\n\
+             __attribute__((noipa)) double {name}(double a, double b) {{ return a * b + a; }}\n\
+             static double out[4];\n\
+             static void *work(void *t) {{ double s = 1; for (int i = 0; i < 100; i++) s = {name}(s, (long)t);\n\
+             out[(long)t] = s; return 0; }}\n\
+             int main(void) {{ pthread_t h[4]; for (long i = 0; i < 4; i++) pthread_create(&h[i], 0, work, (void *)i);\n\
+             for (int i = 0; i < 4; i++) pthread_join(h[i], 0); return out[3] < 0; }}\n"
+        );
+        std::fs::write(&source, text).unwrap();
+        let trace = traced_source(folder.path(), &source, ["gcc", flags]);
+        let json: Value = serde_json::from_str(&succeed("replay", &["--json", &trace])).unwrap();
+        let sentence = json["verdict"]["coverage"]["sentence"].as_str().unwrap();
+        assert!(!sentence.contains("mathematical"), "{name}: {sentence}");
+        json["results"][0]["gpu_fetches"].as_u64().unwrap()
+    };
+    assert_eq!(gpu_fetches("hypot", "-fno-builtin"), gpu_fetches("another", "-fno-builtin"));
+    // Without a loader the C library's functions are among the program's.
+    assert_eq!(gpu_fetches("log_message", "-static"), gpu_fetches("another", "-static"));
+}

@@ -14,6 +14,7 @@
 
 use flowgraph::{Graph, LoopId, Loops, NodeId};
 use machine::{Instruction, Memory, Register, Registers};
+use rustc_hash::FxHashMap;
 use trace_format::Kind;
 
 use crate::{PlaceId, SegmentId, SegmentTable};
@@ -127,11 +128,11 @@ impl Code<'_> {
     /// Whether a branch out of the loop hangs on an atomic operation in it.
     fn yields(&self, loops: &Loops, id: LoopId) -> bool {
         let members = loops.members(id);
-        let mut before: Vec<Hanging> = vec![Hanging::default(); self.graph.node_count()];
+        let mut before: FxHashMap<NodeId, Hanging> = FxHashMap::default();
         let mut next: Vec<NodeId> = members.to_vec();
         while let Some(node) = next.pop() {
             for segment in self.of_place.get(node.index()).into_iter().flatten() {
-                let mut now = before[node.index()].clone();
+                let mut now = before.get(&node).cloned().unwrap_or_default();
                 for instruction in self.segments.listing(*segment).iter().flatten() {
                     let is_exit = instruction.kind() == Kind::Branch
                         && self.graph.successors(node).iter().any(|to| !loops.contains(id, *to));
@@ -141,7 +142,7 @@ impl Code<'_> {
                     now.pass(instruction);
                 }
                 for to in self.graph.successors(node).iter().filter(|to| loops.contains(id, **to)) {
-                    if before[to.index()].join(&now) && !next.contains(to) {
+                    if before.entry(*to).or_default().join(&now) && !next.contains(to) {
                         next.push(*to);
                     }
                 }

@@ -3,6 +3,9 @@
 //! Integer division, 64-bit multiplication, square roots and the like are several instructions there, as counted on an
 //! NVIDIA H200. An operand in memory is a load of its own, and an indexed address one more instruction. Of what a
 //! processor does for lack of registers nothing is left: pushes, slots of the frame, most copies between registers.
+//!
+//! *Limitation*: what has no count is an assumption. Copies and constants are half an instruction each, as some are
+//! folded into others; additions and comparisons of 64 bits one and a half, as some work out addresses.
 
 use iced_x86::Mnemonic as M;
 

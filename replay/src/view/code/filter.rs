@@ -58,6 +58,18 @@ impl<'a> Classifier<'a> {
         if self.filter == CodeFilter::Main && !in_main { Class::OutsideMain } else { Class::Keep }
     }
 
+    /// How many of a GPU's instructions stand for what a call leads to, if that is a mathematical function whose inside
+    /// is left out, or a stub of the linkage table that leads there. A program may have a function of its own by that
+    /// name, which is replayed.
+    pub fn mathematics(&self, target: Pc) -> Option<u32> {
+        let symbol = self.trace.symbol_of(target).filter(|symbol| symbol.pc == target)?;
+        match symbol.name.strip_suffix(STUB_NAME) {
+            Some(name) if self.filter != CodeFilter::Whole => mathematics::instructions(name),
+            Some(_) => None,
+            None => mathematics::instructions(&symbol.name).filter(|_| self.class(target) == Class::Mathematics),
+        }
+    }
+
     /// On whose side the code at an address is when OpenMP's runtime calls it.
     pub fn side(&self, pc: Pc) -> Side {
         let module = self.trace.module_of(pc);
