@@ -5,7 +5,7 @@ use capstone::arch::{BuildsCapstone, DetailsArchInsn};
 use capstone::{AccessType, Capstone, Insn, InsnDetail, RegId};
 use trace_format::{Kind, SpEffect};
 
-use crate::known::is_prefix;
+use crate::known::{Form, is_prefix};
 use crate::opinion::{Access, Operand, Opinion};
 
 /// The other decoder.
@@ -41,7 +41,8 @@ impl ByCapstone {
         let mut memory: Vec<Operand> = if names_no_access(&mnemonic) {
             Vec::new()
         } else {
-            operands.iter().filter_map(|operand| self.operand(operand)).collect()
+            let is_access_told = !Form::Evex.is_of(instruction.bytes());
+            operands.iter().filter_map(|operand| self.operand(operand, is_access_told)).collect()
         };
         memory.sort();
         let sp = self.sp_effect(&mnemonic, instruction, &detail, &operands);
@@ -62,9 +63,11 @@ impl ByCapstone {
         (name != "riz" && name != "eiz").then_some(name)
     }
 
-    fn operand(&self, operand: &X86Operand) -> Option<Operand> {
+    /// An operand in memory. Of instructions encoded by EVEX capstone does not tell how they access it: behind the
+    /// operands that its table has, which are fewer by the mask, it gives what lies on its stack.
+    fn operand(&self, operand: &X86Operand, is_access_told: bool) -> Option<Operand> {
         let X86OperandType::Mem(memory) = &operand.op_type else { return None };
-        let access = operand.access.unwrap_or(AccessType::ReadWrite);
+        let access = operand.access.filter(|_| is_access_told).unwrap_or(AccessType::ReadWrite);
         Some(Operand {
             segment: self.segment(memory),
             base: self.name(memory.base()),

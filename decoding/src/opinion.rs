@@ -131,10 +131,13 @@ fn of_memory(iced: &[Operand], capstone: &[Operand]) -> Vec<Aspect> {
     if !same_places {
         let mut sides = format!("{} against {}", listed(&iced, Operand::summary), listed(&capstone, Operand::summary));
         if let ([iced], [capstone]) = (&iced[..], &capstone[..])
-            && iced.displacement == capstone.displacement * 8
             && (&iced.base, &iced.index) == (&capstone.base, &capstone.index)
         {
-            sides += " at an eighth of the displacement";
+            if iced.displacement == capstone.displacement * 8 {
+                sides += " at an eighth of the displacement";
+            } else if iced.displacement == capstone.displacement + i64::from(iced.size) {
+                sides += " that lie in front of them";
+            }
         }
         return vec![Aspect { what: "memory", sides, how }];
     }

@@ -122,6 +122,7 @@ fn llvm_agrees_about_what_writes_memory_where_the_processor_here_may_not_know_it
         let (Some(iced), Some(capstone)) = (ByIced.opinion(0, &bytes, None), capstone.opinion(0, &bytes)) else {
             continue;
         };
+        // Of none of them capstone tells how it accesses memory.
         let differ = differences(Some(&iced), Some(&capstone));
         if differ.iter().any(|aspect| aspect.what == "access") {
             let kind = if iced.memory[0].access.writes { "writes" } else { "reads" };
