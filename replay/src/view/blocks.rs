@@ -26,6 +26,8 @@ pub(super) struct Facts {
     /// How many instructions it has.
     pub len: u32,
     pub flags: Flags,
+    /// Whether all of it is a mathematical function's, and calls nothing: then nothing of it is kept.
+    pub is_mathematics: bool,
     /// What it adds to the stack pointer; after its last recorded change, where it has one.
     pub net: i32,
     /// Where its outline is in the list of all.
@@ -137,8 +139,9 @@ struct Stubs {
 #[derive(Default)]
 pub(super) struct BlockFacts {
     facts: Vec<Facts>,
-    /// Blocks in which an extent of a function may begin or end, or with stubs of the linkage table, as pieces in which
-    /// none does, or that are what may be a stub: those of one block after those of another.
+    /// Blocks in which an extent of a function may begin or end, or with stubs of the linkage table, or with mathematical
+    /// functions, as pieces in which none does, or that are what may be a stub, or such a function's: those of one block
+    /// after those of another.
     pieces: Vec<PieceFacts>,
     /// By block: where its pieces are.
     pieces_of: Vec<Range<u32>>,
@@ -213,6 +216,7 @@ impl BlockFacts {
             whole: rows.add(&whole, call.map(|call| Code::segment(table.elided(call)))),
             len: 0,
             flags: Flags(stubs.flags),
+            is_mathematics: false,
             net: 0,
             outline: self.marks.len() as u32,
             outline_count: outline.len() as u16,
@@ -251,18 +255,25 @@ impl BlockFacts {
             }
         }
         facts.flags.0 |= flags;
+        let is_inside = |id: &SegmentId| self.is_mathematics(*id) && !table[*id].last().kind.is_call();
+        facts.is_mathematics = facts.flags.0 == Flags::FILTERED && ids.iter().all(is_inside);
+    }
+
+    fn is_mathematics(&self, id: SegmentId) -> bool {
+        self.class(id) == Class::Mathematics
     }
 
     /// Behind which of a block's segments it is to be divided, and its end: where an extent of a function may end or
-    /// begin, if the region is a function's; and before what may be in a stub of the linkage table, if whether it is
-    /// depends on more than the block.
+    /// begin, if the region is a function's; before what may be in a stub of the linkage table, if whether it is depends
+    /// on more than the block; and where a mathematical function begins or ends.
     fn ends_of_pieces(&self, table: &SegmentTable, ids: &[SegmentId], of_function: bool, has_stub: bool) -> Vec<usize> {
         let mut ends = if of_function { may_end(table, ids, |id| self.is_entry(id)) } else { vec![ids.len()] };
         if has_stub {
             ends.extend((1..ids.len()).filter(|i| table.in_stub(ids[*i]) != ids[*i]));
-            ends.sort_unstable();
-            ends.dedup();
         }
+        ends.extend((1..ids.len()).filter(|i| self.is_mathematics(ids[i - 1]) != self.is_mathematics(ids[*i])));
+        ends.sort_unstable();
+        ends.dedup();
         ends
     }
 

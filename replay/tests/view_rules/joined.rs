@@ -114,8 +114,8 @@ impl Run {
     }
 
     /// Recorded in blocks that end where this says so.
-    fn record(&self, ends: impl Fn(usize, &Instruction) -> bool) -> Recording {
-        let mut made = Recording::new();
+    fn record(&self, library: &str, ends: impl Fn(usize, &Instruction) -> bool) -> Recording {
+        let mut made = Recording::with_library(library);
         made.start(0);
         let mut from = 0;
         for i in 0..self.ran.len() {
@@ -141,11 +141,11 @@ fn blocks_with_calls_inside_are_kept_as_blocks_that_end_with_them_are() {
     let outcome = runner.run(&strategy, |(deeds, cuts)| {
         let mut run = Run { next: [MAIN, LIBRARY], sp: STACK, ..Run::default() };
         deeds.iter().for_each(|deed| run.does(deed));
-        for code in ["all", "main"] {
+        for (library, code) in [("libz.so.1", "all"), ("libz.so.1", "main"), ("libm.so.6", "all")] {
             let options = options("all", code, "serialize");
             // A thread of which nothing is kept is no lane.
-            let one = run.record(|_, instruction| instruction.kind.transfers_control()).view(&options);
-            let joined = run.record(|i, _| cuts[i % cuts.len()]).view(&options);
+            let one = run.record(library, |_, instruction| instruction.kind.transfers_control()).view(&options);
+            let joined = run.record(library, |i, _| cuts[i % cuts.len()]).view(&options);
             match (one, joined) {
                 (Ok(one), Ok(joined)) => prop_assert_eq!(told(&one, 0), told(&joined, 0)),
                 (one, joined) => prop_assert_eq!(refusal(one), refusal(joined)),

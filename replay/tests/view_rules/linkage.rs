@@ -47,7 +47,7 @@ fn what_a_stub_does_to_be_bound_is_the_loaders() {
 
 #[test]
 fn code_of_that_form_is_a_stub_where_a_call_leads_to_it_and_where_a_symbol_says_so() {
-    for (name, expected) in [("jumps", "100c 140 f00 4000r 101"), ("sin@plt", "100c 140 f00s 4000r 101")] {
+    for (name, expected) in [("jumps", "100c 140 f00 4000r 101"), ("strlen@plt", "100c 140 f00s 4000r 101")] {
         let mut made = Recording::new();
         made.symbol(name, STUB, 16);
         made.start(0).run(0, &[call(MAIN)]).run(0, &[of_kind(Kind::Jump, MAIN + 0x40)]).run_stub(0, STUB);
@@ -56,6 +56,19 @@ fn code_of_that_form_is_a_stub_where_a_call_leads_to_it_and_where_a_symbol_says_
         assert_eq!(told(&view, 0), expected, "{name}");
         assert_eq!(levels(&view), [1, 2, 2, 2, 1]);
     }
+}
+
+#[test]
+fn a_stub_that_leads_to_a_mathematical_function_is_left_out_with_it() {
+    let told_of = |library: &str, name: &str| {
+        let mut made = Recording::with_library(library);
+        made.symbol("sin@plt", STUB, 16).symbol(name, LIBRARY, 16);
+        made.start(0).run(0, &[call(MAIN)]).run_stub(0, STUB);
+        made.run(0, &[plain(LIBRARY), ret(LIBRARY + 1)]).run(0, &[plain(MAIN + 1)]).end(0);
+        told(&made.view(&whole()).unwrap(), 0)
+    };
+    assert_eq!(told_of("libm.so.6", "__sin_fma"), "100 101");
+    assert_eq!(told_of("libfast.so", "sin"), "100c f00s 4000 4001r 101", "another library's, under the same name");
 }
 
 #[test]
@@ -80,7 +93,7 @@ fn a_stub_that_leads_to_a_sanitizer_is_the_programs_and_binds_as_any_other() {
 fn a_function_called_back_behind_a_jump_to_a_stub_is_as_deep_as_without_one() {
     let callback = |by_stub: bool| {
         let mut made = Recording::new();
-        made.symbol("sin@plt", STUB, 16);
+        made.symbol("strlen@plt", STUB, 16);
         made.start(0).run(0, &[call(MAIN)]).run(0, &[of_kind(Kind::Jump, MAIN + 0x40)]);
         if by_stub {
             made.run_stub(0, STUB);

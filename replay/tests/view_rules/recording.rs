@@ -66,11 +66,16 @@ pub struct Recording {
 impl Recording {
     /// Of a dynamic program.
     pub fn new() -> Recording {
+        Recording::with_library("libz.so.1")
+    }
+
+    /// Of a dynamic program, with this library in place of the one that has nothing to do with threads.
+    pub fn with_library(name: &str) -> Recording {
         let mut made = Recording::of_modules(&[("/bin/program", ModuleRole::Main, MAIN, LOADER)]);
         made.module("/lib/ld-linux-x86-64.so.2", ModuleRole::Loader, LOADER, LIBC);
         made.module("/lib/libc.so.6", ModuleRole::Library, LIBC, LIBGOMP);
         made.module("/lib/libgomp.so.1", ModuleRole::Library, LIBGOMP, LIBRARY);
-        made.module("/lib/libz.so.1", ModuleRole::Library, LIBRARY, 0x5000);
+        made.module(&format!("/lib/{name}"), ModuleRole::Library, LIBRARY, 0x5000);
         made
     }
 

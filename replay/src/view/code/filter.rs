@@ -1,7 +1,8 @@
 //! Which code is replayed: what lies outside the main executable, and what belongs to synchronisation, the thread
 //! runtime, mathematical functions, and the runtimes of sanitizers.
 
-use trace_format::{Module, ModuleRole, Pc, STUB_NAME, Trace};
+use rustc_hash::FxHashSet;
+use trace_format::{Module, ModuleRole, Pc, STUB_NAME, Symbol, Trace};
 
 use super::mathematics;
 use crate::view::CodeFilter;
@@ -33,12 +34,21 @@ pub(in crate::view) struct Classifier<'a> {
     filter: CodeFilter,
     /// Without a loader the C library is in the main executable.
     is_static: bool,
+    /// What the program, or a library that stands in front of the C library's, has by the name of a mathematical
+    /// function.
+    own: FxHashSet<&'a str>,
 }
 
 impl<'a> Classifier<'a> {
     pub fn new(trace: &'a Trace, filter: CodeFilter) -> Classifier<'a> {
         let is_static = !trace.modules().iter().any(|m| m.role == ModuleRole::Loader);
-        Classifier { trace, filter, is_static }
+        let is_own = |symbol: &Symbol| {
+            mathematics::instructions(&symbol.name).is_some()
+                && !symbol.name.ends_with(STUB_NAME)
+                && !mathematics::is_of_library(trace.module_of(symbol.pc), is_static, &symbol.name)
+        };
+        let own = trace.symbols().iter().filter(|symbol| is_own(symbol)).map(|symbol| symbol.name.as_str()).collect();
+        Classifier { trace, filter, is_static, own }
     }
 
     /// The class of the code at an address.
@@ -51,7 +61,11 @@ impl<'a> Classifier<'a> {
             return Class::SyncRuntime;
         }
         let name = self.trace.symbol_of(pc).map_or("", |symbol| symbol.name.as_str());
-        if self.filter != CodeFilter::Whole && mathematics::is_of_library(module, self.is_static, name) {
+        let is_mathematics = match name.strip_suffix(STUB_NAME) {
+            Some(function) => self.leads_to_mathematics(function),
+            None => mathematics::is_of_library(module, self.is_static, name),
+        };
+        if self.filter != CodeFilter::Whole && is_mathematics {
             return Class::Mathematics;
         }
         let in_main = module.is_some_and(|m| m.role == ModuleRole::Main);
@@ -63,11 +77,12 @@ impl<'a> Classifier<'a> {
     /// name, which is replayed.
     pub fn mathematics(&self, target: Pc) -> Option<u32> {
         let symbol = self.trace.symbol_of(target).filter(|symbol| symbol.pc == target)?;
-        match symbol.name.strip_suffix(STUB_NAME) {
-            Some(name) if self.filter != CodeFilter::Whole => mathematics::instructions(name),
-            Some(_) => None,
-            None => mathematics::instructions(&symbol.name).filter(|_| self.class(target) == Class::Mathematics),
-        }
+        mathematics::instructions(&symbol.name).filter(|_| self.class(target) == Class::Mathematics)
+    }
+
+    /// Whether a stub of the linkage table for this function leads to a mathematical one of the C library.
+    fn leads_to_mathematics(&self, function: &str) -> bool {
+        mathematics::instructions(function).is_some() && !self.own.contains(function)
     }
 
     /// On whose side the code at an address is when OpenMP's runtime calls it.

@@ -87,8 +87,9 @@ pub(super) fn instructions(name: &str) -> Option<u32> {
 pub(super) fn is_of_library(module: Option<&Module>, is_static: bool, name: &str) -> bool {
     let Some(module) = module else { return false };
     let begins = |names: &[&str]| names.iter().any(|one| module.name().starts_with(one));
-    // musl has one library for all, and so has a program without a loader.
-    let is_among_others = begins(&["libc.musl", "ld-musl"]) || module.role == ModuleRole::Main && is_static;
+    // musl has one library for all, and so has a program without a loader; glibc's libc has `ldexp` and its like.
+    let is_among_others =
+        begins(&["libc.so", "libc-", "libc.musl", "ld-musl"]) || module.role == ModuleRole::Main && is_static;
     begins(&["libm.so", "libm-", "libmvec"]) || is_among_others && instructions(name).is_some()
 }
 

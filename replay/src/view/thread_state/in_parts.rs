@@ -4,7 +4,7 @@
 use heuristics::SegmentId;
 use trace_format::{Kind, SpEffect};
 
-use super::super::blocks::{Facts, Flags, OwnLock};
+use super::super::blocks::{Facts, Flags, MarkEvent, OwnLock};
 use super::super::code::filter::Class;
 use super::extents::Extent;
 use super::{Pending, Reason, ThreadState};
@@ -22,11 +22,14 @@ impl ThreadState<'_> {
     ) {
         let executed = executed.unwrap_or(facts.len);
         let whole = executed == facts.len;
-        if whole
-            && (!self.extents.is_open() && !facts.flags.has(Flags::ENTRY)
-                || self.extents.is_open() && self.stack.in_leaf())
-        {
-            self.pass_by(facts, sps, batch);
+        let passed = match self.extents.is_open() {
+            false if !facts.flags.has(Flags::ENTRY) => Some(Reason::OutsideRegion),
+            true if self.stack.in_leaf() => Some(Reason::SyncRuntime),
+            true if self.quiet && facts.is_mathematics && self.closes_nothing(facts, sps) => Some(Reason::Mathematics),
+            _ => None,
+        };
+        if let Some(reason) = passed.filter(|_| whole) {
+            self.pass_by(facts, reason, sps, batch);
             return;
         }
         let plan = self.plan;
@@ -76,17 +79,30 @@ impl ThreadState<'_> {
         }
     }
 
-    /// A block of which nothing is kept, whatever it is: outside of the region, or inside of a leaf function.
-    fn pass_by(&mut self, facts: Facts, sps: &[u64], batch: &mut Batch) {
+    /// Whether no frame is closed before a block's last segment, nor the extent.
+    fn closes_nothing(&self, facts: Facts, sps: &[u64]) -> bool {
+        let (mut from, mut left) = (self.sp, sps.iter());
+        let outline = self.plan.blocks.outline(facts);
+        let mut stays = outline.iter().map(|mark| {
+            let stays = !self.rises_above(from, *mark);
+            if mark.event == MarkEvent::Recorded {
+                from = *left.next().expect("the reader gives as many stack pointers as the block has");
+            }
+            stays
+        });
+        !outline.is_empty() && stays.all(|stays| stays)
+    }
+
+    /// A block of which nothing is kept, whatever it is: outside of the region, or inside of a leaf function or of a
+    /// mathematical one.
+    fn pass_by(&mut self, facts: Facts, reason: Reason, sps: &[u64], batch: &mut Batch) {
         let goes_on = self.pending == Pending::Nothing && !self.linkage.is_sent() && !self.unsettled;
         self.resolve(false, batch);
-        let in_region = self.extents.is_open();
-        let reason = if in_region { Reason::SyncRuntime } else { Reason::OutsideRegion };
         self.leave_stub(reason);
         self.counts.drop(reason, u64::from(facts.len));
         let from = sps.last().copied().unwrap_or(self.sp);
         self.sp = from.wrapping_add_signed(i64::from(facts.net));
-        if in_region && self.sp > self.ceiling {
+        if self.extents.is_open() && self.sp > self.ceiling {
             self.settle(batch);
         }
         self.unsettled = false;

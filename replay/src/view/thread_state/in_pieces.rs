@@ -1,5 +1,6 @@
-//! Blocks in which an extent of a function begins or ends, or that call through a stub of the linkage table: piece by
-//! piece, so that what lies in one extent, or before the stub, is kept whole.
+//! Blocks in which an extent of a function begins or ends, or that call through a stub of the linkage table, or that
+//! call a mathematical function: piece by piece, so that what lies in one extent, before the stub, or beside the
+//! function is kept whole.
 //!
 //! Example: of `body return | loop call | body`, a block in which one call of a function ends and the next one begins,
 //! the first piece and the last are a row of segments each, and what lies between them is passed by.

@@ -71,7 +71,7 @@ impl ThreadState<'_> {
 
     /// Whether the stack pointer rises above what would close a frame or end the extent, from here to a mark.
     #[inline]
-    fn rises_above(&self, from: u64, mark: Mark) -> bool {
+    pub(super) fn rises_above(&self, from: u64, mark: Mark) -> bool {
         from.wrapping_add_signed(i64::from(mark.rise)) > self.ceiling
     }
 
