@@ -31,6 +31,7 @@ pub use columns::{Column, Setting};
 pub use engine::{Deadlock, LockWait, SyncEvent};
 pub use error::{Error, Result};
 pub use grouping::{Grouping, SortKey};
+pub use lanes::brief::GpuCost;
 pub use lanes::in_memory;
 pub use lanes::kept::{KEEP_BYTES, Kept, PACKED_BYTES};
 pub use lanes::lanes_source::LaneSource;

@@ -30,6 +30,7 @@ pub static REGISTRY: &[Line] = &[
     Line::Measured(&metrics::divergence::ENTRY),
     Line::Measured(&metrics::memory::ENTRY),
     Line::Measured(&metrics::traffic::ENTRY),
+    Line::Measured(&metrics::gpu_memory::ENTRY),
     Line::Measured(&metrics::spaces::ENTRY),
     Line::Measured(&metrics::alu::ENTRY),
     Line::Measured(&metrics::spill_memory::ENTRY),

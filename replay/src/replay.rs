@@ -90,7 +90,7 @@ impl<'a> Prepared<'a> {
             control_flow: std::mem::take(&mut survey.control_flow).into(),
             ..Program::default()
         };
-        let briefs = Brief::with_costs(&program.segments, &|id| source.gpu_tenths(id));
+        let briefs = Brief::with_costs(&program.segments, &|id| source.gpu_cost(id));
         Ok(Prepared { survey, program, briefs })
     }
 
@@ -100,7 +100,7 @@ impl<'a> Prepared<'a> {
     /// When the trace cannot be read.
     pub(crate) fn with_program(source: &'a dyn LaneSource, program: Program) -> Result<Prepared<'a>> {
         let survey = Survey::new(source, false)?;
-        let briefs = Brief::with_costs(&program.segments, &|id| source.gpu_tenths(id));
+        let briefs = Brief::with_costs(&program.segments, &|id| source.gpu_cost(id));
         Ok(Prepared { survey, program, briefs })
     }
 

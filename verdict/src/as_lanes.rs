@@ -6,14 +6,13 @@ use attribution::dependences::{self, Found, Runs};
 use attribution::table::percent;
 use attribution::{Source, memory};
 use heuristics::Spec;
-use replay::metrics::{Accesses, Causes, Measure, Traffic};
+use replay::metrics::{Accesses, Causes, GpuMemory, Measure, Traffic};
 use replay::view::View;
 use replay::{MemoryOperands, Outcome, Prepared, ReplayOptions, linearized_fetches, memory_operands};
 use serde::Serialize;
 use serde_json::{Value, json};
 use trace_format::{Pc, Trace};
 
-use crate::grouping::traffic;
 use crate::lanes::{self, FEW};
 use crate::{Judge, Machine, Question, Subject, Verdict, measures};
 
@@ -54,10 +53,10 @@ pub struct Gpu {
     pub least: f64,
     /// The most.
     pub most: f64,
-    /// Its accesses, where the trace has addresses.
-    pub accesses: Option<u64>,
-    /// Their transactions of 32 bytes.
-    pub transactions_32: Option<u64>,
+    /// Its loads and stores of global memory, where the trace has addresses.
+    pub requests: Option<u64>,
+    /// The sectors of 32 bytes that they take.
+    pub sectors: Option<u64>,
 }
 
 /// The figures for vectors of so many lanes.
@@ -123,7 +122,8 @@ pub fn of(
         // The range of a machine that was not typed is worked out only where that is quick.
         let typed = (machine != Machine::Nvidia || view.summary().kept <= FEW).then_some(machine);
         let subject = Subject::of(typed, Vec::new());
-        let of_machine: Vec<Measure> = of_memory().into_iter().collect();
+        let of_machine: Vec<Measure> =
+            of_memory().into_iter().chain(view.has_memory().then(GpuMemory::measure)).collect();
         let asked = if machine == Machine::Nvidia { measures(&of_machine, view) } else { of_machine };
         let options = ReplayOptions { measures: asked, warp_size: None, ..question.replay.clone() };
         let options = subject.options(options, view);
@@ -137,8 +137,8 @@ pub fn of(
             efficiency: figure.efficiency,
             least: figure.least,
             most: figure.most,
-            accesses: traffic(outcome).map(|(accesses, _)| accesses),
-            transactions_32: traffic(outcome).map(|(_, transactions)| transactions),
+            requests: outcome.found().map(GpuMemory::requests),
+            sectors: outcome.found().map(GpuMemory::sectors),
         });
         if machine == Machine::Nvidia {
             page.worst_line = worst_line(outcome, source);

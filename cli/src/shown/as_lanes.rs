@@ -14,12 +14,10 @@ pub(crate) fn text(page: &AsLanes) -> String {
     let of = width::of_results();
     let mut text = format!("{} lanes: {}\n\n", grouped(page.lanes as u64), page.what);
     text += &format!("dependences: {}\n\n", page.runs().1);
-    let mut rows = vec![
-        ["as a GPU", "lanes a warp", "SIMT efficiency", "its models say", "32B transactions an access"]
-            .map(str::to_owned),
-    ];
+    let mut rows =
+        vec![["as a GPU", "lanes a warp", "SIMT efficiency", "its models say", "sectors a request"].map(str::to_owned)];
     rows.extend(page.gpus.iter().map(|gpu| {
-        let each = gpu.accesses.filter(|of| *of > 0).zip(gpu.transactions_32);
+        let each = gpu.requests.filter(|of| *of > 0).zip(gpu.sectors);
         [
             gpu.machine.to_owned(),
             gpu.warp_size.to_string(),

@@ -2,6 +2,7 @@
 //! several ways.
 
 use std::path::PathBuf;
+use std::process::Command;
 
 use crate::support::{build, root, run, succeed};
 use serde_json::Value;
@@ -171,4 +172,38 @@ fn divergence_and_cycles_are_measured_where_they_are_asked_for() {
     let table = succeed("replay", &["--divergence", "--fetch-units", "2", path]);
     assert!(table.contains("lone lanes") && table.contains("on 2 fetch units"), "{table}");
     assert_eq!(run("replay", &["--fetch-units", "0", path]).status.code(), Some(2));
+}
+
+/// Requests and sectors that an NVIDIA H200 has for a program of `workloads/twins`.
+fn on_h200(name: &str) -> [u64; 2] {
+    let file = root().join("results/2026-11-27-silicon/twins-memory.tsv");
+    let text = std::fs::read_to_string(file).unwrap();
+    let row = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('\t')).unwrap();
+    let numbers: Vec<u64> = row.split('\t').map(|number| number.parse().unwrap()).collect();
+    numbers.try_into().unwrap()
+}
+
+#[test]
+fn requests_and_sectors_are_those_that_a_gpu_counts() {
+    // Constants and parameters, arrays of `malloc`, dynamic schedules, stacks, vectors, bytes that lie anywhere.
+    for name in ["fractions", "grains", "mandel", "queens", "boxes", "modexp"] {
+        for (compiler, openmp) in [("g++", "-fopenmp"), ("clang++-19", "-fopenmp=libomp")] {
+            let folder = tempfile::tempdir().unwrap();
+            let (program, trace) = (folder.path().join("program"), folder.path().join("trace.bin"));
+            let source = root().join(format!("workloads/twins/{name}.cu"));
+            let words = ["-x", "c++", "-std=c++17", "-O2", "-g", "-w", openmp, "-o"];
+            let built = Command::new(compiler).args(words).arg(&program).arg(source).status().unwrap();
+            assert!(built.success(), "{compiler} {name}");
+            let trace = trace.to_str().unwrap();
+            succeed("trace", &["--memory", "-o", trace, program.to_str().unwrap()]);
+            let said =
+                succeed("replay", &["--memory", "--json", "--machine", "nvidia", "--lanes", "iterations", trace]);
+            let said: Value = serde_json::from_str(&said).unwrap();
+            let row = &said["results"][0];
+            for (column, counted) in ["gpu_requests", "gpu_sectors"].into_iter().zip(on_h200(name)) {
+                let found = row[column].as_u64().unwrap();
+                assert!(found.abs_diff(counted) * 50 <= counted, "{compiler} {name} {column}: {found} for {counted}");
+            }
+        }
+    }
 }

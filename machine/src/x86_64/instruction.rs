@@ -136,6 +136,12 @@ impl<'a> Instruction<'a> {
         self.register(index).map_or_else(|| self.decoded.memory_size().size(), |part| usize::from(part.size))
     }
 
+    /// How many bytes one number has of what it names in memory: a vector has several; 0 where it names none.
+    #[must_use]
+    pub fn element(self) -> usize {
+        self.decoded.memory_size().element_size()
+    }
+
     /// The registers that it uses, named or not.
     #[must_use]
     pub fn uses(self) -> &'a [Use] {

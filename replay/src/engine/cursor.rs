@@ -261,7 +261,7 @@ impl RunTotal {
     pub(crate) fn add(&mut self, brief: &Brief) {
         self.segments += 1;
         self.instructions += u64::from(brief.instructions);
-        self.gpu_tenths += u64::from(brief.gpu_tenths);
+        self.gpu_tenths += u64::from(brief.gpu.tenths);
         self.addresses += brief.addresses as usize;
         if brief.recorded {
             (self.recorded, self.sp) = (self.recorded + 1, 0);

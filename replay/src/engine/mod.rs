@@ -254,7 +254,7 @@ impl<'a> Replay<'a> {
         let end = if by_instruction { offset + 1 } else { segment.len() as u32 };
         let instructions = &segment.instructions[offset as usize..end as usize];
         let active = lanes.len();
-        let whole = u64::from(self.briefs[state.segment.0 as usize].gpu_tenths);
+        let whole = u64::from(self.briefs[state.segment.0 as usize].gpu.tenths);
         let until = |instruction: u32| whole * u64::from(instruction) / segment.len() as u64;
         let gpu_tenths = until(end) - until(offset);
         self.counts.fetched(active, active < self.live_homes, (instructions.len() as u64, gpu_tenths));

@@ -2,6 +2,23 @@
 
 use heuristics::{PlaceId, Segment, SegmentId, SegmentTable};
 
+/// What a GPU has for a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct GpuCost {
+    /// Its instructions, in tenths.
+    pub tenths: u32,
+    /// Loads of 16 bytes from the table of a mathematical function that the segment calls.
+    pub table_loads: u8,
+}
+
+impl GpuCost {
+    /// As many instructions as the segment has here.
+    #[must_use]
+    pub fn as_here(segment: &Segment) -> GpuCost {
+        GpuCost { tenths: 10 * segment.len() as u32, table_loads: 0 }
+    }
+}
+
 /// What a run of segments needs to know of each, packed.
 #[derive(Clone, Copy)]
 pub struct Brief {
@@ -11,8 +28,7 @@ pub struct Brief {
     pub(crate) last: trace_format::Pc,
     pub(crate) place: PlaceId,
     pub(crate) instructions: u32,
-    /// How many instructions a GPU has for it, in tenths.
-    pub(crate) gpu_tenths: u32,
+    pub(crate) gpu: GpuCost,
     pub(crate) addresses: u32,
     pub(crate) sp: i32,
     pub(crate) level: i8,
@@ -25,12 +41,12 @@ impl Brief {
     /// The briefs of all segments, by number, as a GPU's instructions count one by one.
     #[must_use]
     pub fn all(segments: &SegmentTable) -> Vec<Brief> {
-        Brief::with_costs(segments, &|id| 10 * segments[id].len() as u32)
+        Brief::with_costs(segments, &|id| GpuCost::as_here(&segments[id]))
     }
 
-    /// The briefs of all segments, by number; `gpu_tenths`: see [`LaneSource::gpu_tenths`](crate::LaneSource).
+    /// The briefs of all segments, by number, with their costs.
     #[must_use]
-    pub fn with_costs(segments: &SegmentTable, gpu_tenths: &dyn Fn(SegmentId) -> u32) -> Vec<Brief> {
+    pub fn with_costs(segments: &SegmentTable, cost: &dyn Fn(SegmentId) -> GpuCost) -> Vec<Brief> {
         segments
             .iter()
             .map(|(id, segment)| {
@@ -46,7 +62,7 @@ impl Brief {
                     last: segment.last().pc,
                     place: segment.place,
                     instructions,
-                    gpu_tenths: gpu_tenths(id),
+                    gpu: cost(id),
                     addresses,
                     sp,
                     level,

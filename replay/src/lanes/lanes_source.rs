@@ -1,8 +1,10 @@
 //! Where the engine gets its lanes from: a view of a trace, or lanes kept in memory.
 
+use std::ops::Range;
+
 use heuristics::{SegmentId, SegmentTable};
 
-use crate::{EpisodeId, Kept, LaneStream, LockId, Locks};
+use crate::{EpisodeId, GpuCost, Kept, LaneStream, LockId, Locks};
 
 /// Lanes that can be replayed, as often as needed.
 pub trait LaneSource: Sync {
@@ -12,9 +14,14 @@ pub trait LaneSource: Sync {
     /// The static program.
     fn segments(&self) -> &SegmentTable;
 
-    /// How many instructions a GPU has for a segment, in tenths. Default: as many as the segment has.
-    fn gpu_tenths(&self, id: SegmentId) -> u32 {
-        10 * self.segments()[id].len() as u32
+    /// What a GPU has for a segment. Default: as many instructions.
+    fn gpu_cost(&self, id: SegmentId) -> GpuCost {
+        GpuCost::as_here(&self.segments()[id])
+    }
+
+    /// Memory that the program cannot write, as far as it is known. Default: nothing is.
+    fn constants(&self) -> Vec<Range<u64>> {
+        Vec::new()
     }
 
     /// A lane's stream from its beginning.

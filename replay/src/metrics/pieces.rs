@@ -137,6 +137,7 @@ mod tests {
     use heuristics::PlaceId;
 
     use super::*;
+    use crate::GpuCost;
 
     /// Segments of two instructions, one behind the other, that change the call level so.
     fn briefs(levels: &[i8]) -> Vec<Brief> {
@@ -147,7 +148,7 @@ mod tests {
                 last: Pc(start + 1),
                 place: PlaceId(n as u32),
                 instructions: 2,
-                gpu_tenths: 10,
+                gpu: GpuCost::default(),
                 addresses: 0,
                 sp: 0,
                 level: *level,

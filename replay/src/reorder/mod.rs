@@ -8,10 +8,12 @@
 mod visits;
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use heuristics::{SegmentId, SegmentTable};
 use trace_format::Pc;
 
+use crate::GpuCost;
 use crate::grouping::{Key, keys};
 use crate::replay::Prepared;
 use crate::survey::Survey;
@@ -127,6 +129,14 @@ impl LaneSource for Reordered<'_> {
 
     fn segments(&self) -> &SegmentTable {
         self.source.segments()
+    }
+
+    fn gpu_cost(&self, id: SegmentId) -> GpuCost {
+        self.source.gpu_cost(id)
+    }
+
+    fn constants(&self) -> Vec<Range<u64>> {
+        self.source.constants()
     }
 
     fn stream(&self, lane: usize) -> Box<dyn LaneStream + '_> {

@@ -1,8 +1,11 @@
 //! A view is a source of lanes.
 
+use std::ops::Range;
+
 use heuristics::{SegmentId, SegmentTable};
 
 use super::View;
+use crate::GpuCost;
 use crate::{EpisodeId, Kept, LaneSource, LaneStream, LockId, Locks};
 
 impl LaneSource for View {
@@ -14,8 +17,12 @@ impl LaneSource for View {
         View::segments(self)
     }
 
-    fn gpu_tenths(&self, id: SegmentId) -> u32 {
-        View::gpu_tenths(self, id)
+    fn gpu_cost(&self, id: SegmentId) -> GpuCost {
+        View::gpu_cost(self, id)
+    }
+
+    fn constants(&self) -> Vec<Range<u64>> {
+        View::constants(self)
     }
 
     fn stream(&self, lane: usize) -> Box<dyn LaneStream + '_> {

@@ -25,8 +25,10 @@ mod thread_state;
 mod threads;
 mod waits;
 
+use std::ops::Range;
+
 use heuristics::{SegmentId, SegmentTable};
-use trace_format::{Pc, Trace};
+use trace_format::{Module, Pc, Trace};
 
 use self::cut::Cut;
 use self::first_look::code::{calls, marks};
@@ -35,6 +37,7 @@ use self::first_look::segments::Looked;
 use self::first_look::survey::{ThreadSurvey, bodies, taskloops};
 use self::plan::Plan;
 use self::threads::{Stayed, Threads, lanes_of};
+use crate::GpuCost;
 use crate::{EpisodeId, Error, Kept, LaneOrigin, LaneStream, LockId, Locks, Result};
 
 pub(crate) use cut::Phases;
@@ -50,8 +53,8 @@ pub struct View {
     lanes: Vec<LaneOrigin>,
     streams: Streams,
     summary: Summary,
-    /// By segment: see [`LaneSource::gpu_tenths`](crate::LaneSource::gpu_tenths).
-    gpu_tenths: Vec<u32>,
+    /// By segment.
+    gpu_costs: Vec<GpuCost>,
 }
 
 /// Where lanes' streams come from.
@@ -105,8 +108,8 @@ impl View {
         }
         let kept = followed.kept(&stays);
         let streams = Streams::Whole { stays, kept };
-        let gpu_tenths = code::costs::of_segments(trace, &plan.table, options.code);
-        let view = View { trace: trace.clone(), locks: options.locks, plan, lanes, streams, summary, gpu_tenths };
+        let gpu_costs = code::costs::of_segments(trace, &plan.table, options.code);
+        let view = View { trace: trace.clone(), locks: options.locks, plan, lanes, streams, summary, gpu_costs };
         view.cut(&options.lanes, &threads)
     }
 
@@ -119,10 +122,10 @@ impl View {
             Lanes::Marks => cut::into_marked(&self)?,
             Lanes::Iterations(loops) => cut::into_turns(&self, loops, &bodies(threads), &taskloops(threads))?,
         };
-        let View { trace, locks, plan, summary, gpu_tenths, .. } = self;
+        let View { trace, locks, plan, summary, gpu_costs, .. } = self;
         let (kept, count) = (what.kept, lanes.len());
         let summary = Summary { kept, lanes: count, generations: 1, cut: Some(what), ..summary };
-        Ok(View { trace, locks, plan, lanes, streams: Streams::Cut(cut), summary, gpu_tenths })
+        Ok(View { trace, locks, plan, lanes, streams: Streams::Cut(cut), summary, gpu_costs })
     }
 
     /// The view of some of its lanes, whose numbers rise: what judges a run that is too long to be replayed whole. Its
@@ -155,10 +158,23 @@ impl View {
         &self.plan.table
     }
 
-    /// How many instructions a GPU has for a segment, in tenths: see [`LaneSource::gpu_tenths`](crate::LaneSource::gpu_tenths).
+    /// What a GPU has for a segment: see [`LaneSource::gpu_cost`](crate::LaneSource::gpu_cost).
     #[must_use]
-    pub fn gpu_tenths(&self, id: SegmentId) -> u32 {
-        self.gpu_tenths.get(id.0 as usize).copied().unwrap_or(0)
+    pub fn gpu_cost(&self, id: SegmentId) -> GpuCost {
+        self.gpu_costs.get(id.0 as usize).copied().unwrap_or_default()
+    }
+
+    /// Memory that the program cannot write: of each module what was mapped before the last part, which has its
+    /// variables.
+    #[must_use]
+    pub fn constants(&self) -> Vec<Range<u64>> {
+        let of_module = |module: &Module| {
+            let mut parts: Vec<Range<u64>> = module.mappings.iter().map(|part| part.start.0..part.end.0).collect();
+            parts.sort_unstable_by_key(|part| part.start);
+            parts.pop();
+            parts
+        };
+        self.trace.modules().iter().flat_map(of_module).collect()
     }
 
     /// The lanes: by generation, those of one in thread order.

@@ -4,7 +4,7 @@
 use rustc_hash::FxHashSet;
 use trace_format::{Module, ModuleRole, Pc, STUB_NAME, Symbol, Trace};
 
-use super::mathematics;
+use super::mathematics::{self, Mathematics};
 use crate::view::CodeFilter;
 use crate::view::thread_state::Side;
 
@@ -43,7 +43,7 @@ impl<'a> Classifier<'a> {
     pub fn new(trace: &'a Trace, filter: CodeFilter) -> Classifier<'a> {
         let is_static = !trace.modules().iter().any(|m| m.role == ModuleRole::Loader);
         let is_own = |symbol: &Symbol| {
-            mathematics::instructions(&symbol.name).is_some()
+            mathematics::is_one(&symbol.name)
                 && !symbol.name.ends_with(STUB_NAME)
                 && !mathematics::is_of_library(trace.module_of(symbol.pc), is_static, &symbol.name)
         };
@@ -72,17 +72,17 @@ impl<'a> Classifier<'a> {
         if self.filter == CodeFilter::Main && !in_main { Class::OutsideMain } else { Class::Keep }
     }
 
-    /// How many of a GPU's instructions stand for what a call leads to, if that is a mathematical function whose inside
+    /// What a GPU has for what a call leads to, if that is a mathematical function whose inside
     /// is left out, or a stub of the linkage table that leads there. A program may have a function of its own by that
     /// name, which is replayed.
-    pub fn mathematics(&self, target: Pc) -> Option<u32> {
+    pub(super) fn mathematics(&self, target: Pc) -> Option<Mathematics> {
         let symbol = self.trace.symbol_of(target).filter(|symbol| symbol.pc == target)?;
-        mathematics::instructions(&symbol.name).filter(|_| self.class(target) == Class::Mathematics)
+        mathematics::of_function(&symbol.name).filter(|_| self.class(target) == Class::Mathematics)
     }
 
     /// Whether a stub of the linkage table for this function leads to a mathematical one of the C library.
     fn leads_to_mathematics(&self, function: &str) -> bool {
-        mathematics::instructions(function).is_some() && !self.own.contains(function)
+        mathematics::is_one(function) && !self.own.contains(function)
     }
 
     /// On whose side the code at an address is when OpenMP's runtime calls it.

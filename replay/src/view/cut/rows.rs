@@ -254,6 +254,7 @@ mod tests {
     use super::super::iterations::loops::Membership;
     use super::super::pieces::Pieces;
     use super::*;
+    use crate::GpuCost;
     use crate::lanes::kept::Keeper;
     use crate::{Batch, Control, Entry, EpisodeId, LaneStream, LockId};
 
@@ -270,7 +271,7 @@ mod tests {
             last: Pc(id.into()),
             place: PlaceId(id),
             instructions: id + 1,
-            gpu_tenths: 10,
+            gpu: GpuCost::default(),
             addresses: *addresses,
             sp: if *recorded { 0 } else { *sp },
             level: *level,
