@@ -17,8 +17,8 @@
 //! - CUDA's `sin` and `cos` of `double` read a table of coefficients: 3 loads of 16 bytes, in one of two parts by the
 //!   lane's operand, so that several lanes take 2 sectors.
 //!
-//! Worked number: four lanes add 1 to 8 bytes each at 0x1000, 0x1008, 0x1010 and 0x1018 with one instruction: a load and
-//! a store, 2 requests and 2 sectors.
+//! Worked number: four lanes add 1 to 8 bytes each at 0x1000, 0x1008, 0x1010 and 0x1018 with one instruction: a load
+//! and a store, 2 requests and 2 sectors.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -139,9 +139,9 @@ struct Stubs {
 #[derive(Default)]
 pub(super) struct BlockFacts {
     facts: Vec<Facts>,
-    /// Blocks in which an extent of a function may begin or end, or with stubs of the linkage table, or with mathematical
-    /// functions, as pieces in which none does, or that are what may be a stub, or such a function's: those of one block
-    /// after those of another.
+    /// Blocks in which an extent of a function may begin or end, or with stubs of the linkage table, or with
+    /// mathematical functions, as pieces in which none does, or that are what may be a stub, or such a function's:
+    /// those of one block after those of another.
     pieces: Vec<PieceFacts>,
     /// By block: where its pieces are.
     pieces_of: Vec<Range<u32>>,
@@ -264,8 +264,8 @@ impl BlockFacts {
     }
 
     /// Behind which of a block's segments it is to be divided, and its end: where an extent of a function may end or
-    /// begin, if the region is a function's; before what may be in a stub of the linkage table, if whether it is depends
-    /// on more than the block; and where a mathematical function begins or ends.
+    /// begin, if the region is a function's; before what may be in a stub of the linkage table, if whether it is
+    /// depends on more than the block; and where a mathematical function begins or ends.
     fn ends_of_pieces(&self, table: &SegmentTable, ids: &[SegmentId], of_function: bool, has_stub: bool) -> Vec<usize> {
         let mut ends = if of_function { may_end(table, ids, |id| self.is_entry(id)) } else { vec![ids.len()] };
         if has_stub {
