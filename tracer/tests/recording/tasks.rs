@@ -68,6 +68,17 @@ fn tasks_of_libgomp_belong_to_their_creations() {
     recorded_in_all_ways(&program, &TRANSLATED, |trace, about| assert_eq!(of_libgomp(trace, about), judge, "{about}"));
 }
 
+/// Their threads sleep as soon as they wait, and clang's library may then wait for itself when it ends: the programs end
+/// without, or one run in a hundred would hang.
+#[test]
+fn programs_whose_threads_sleep_end_without_their_libraries() {
+    for source in ["openmp.c", "loops.c", "tasks.c"] {
+        let trace = record("engine=translate", &compile_with("gcc", source, &["-fopenmp"]), &[]).trace();
+        let in_exit = |pc| trace.symbol_of(pc).is_some_and(|symbol| symbol.name == "exit");
+        assert!(trace.blocks().iter().all(|(_, block)| !in_exit(block.instructions[0].pc)), "{source}");
+    }
+}
+
 /// A run that stops for no new code knows taskloops as one does that stops for all of it.
 #[test]
 fn pieces_of_libomp_are_told_in_a_second_run() {
