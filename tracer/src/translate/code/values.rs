@@ -127,8 +127,9 @@ impl Sum {
 /// What is known about a superblock's registers while it is built.
 #[derive(Debug)]
 pub struct Values {
-    /// Whether all memory addresses are wanted; else registers are followed through no instruction.
-    memory: bool,
+    /// Whether registers are followed: from the start where all memory addresses are wanted, else from the first
+    /// instruction on whose address is.
+    pub follows: bool,
     registers: Vec<Sum>,
     /// The unknowns: what each follows from, and what is added to that.
     unknowns: Vec<Option<(Source, u64)>>,
@@ -151,20 +152,13 @@ impl Values {
             unknowns[usize::from(RSP)] = Some((Source::StackPointer(0), 0));
         }
         Values {
-            memory,
+            follows: memory,
             registers: (0..unknowns.len() as u32).map(Sum::unknown).collect(),
             unknowns,
             sps: 0,
             recorded: Vec::new(),
             operands: Vec::new(),
             after: Vec::new(),
-        }
-    }
-
-    /// Before an instruction whose addresses are wanted: nothing is known of registers that were not followed.
-    pub fn restart(&mut self) {
-        if !self.memory {
-            self.registers = (0..16).map(|_| self.fresh(None)).collect();
         }
     }
 
@@ -177,6 +171,10 @@ impl Values {
     /// The next instruction has these operands in memory. Returns how many have an address; the registers to be
     /// recorded before it runs are added to those recorded.
     pub fn reads(&mut self, memory: &[UsedMemory]) -> u8 {
+        if !std::mem::replace(&mut self.follows, true) {
+            // Of registers that were not followed nothing is known.
+            self.registers = (0..16).map(|_| self.fresh(None)).collect();
+        }
         let before = self.operands.len();
         for operand in memory.iter().filter(|operand| machine::x86_64::has_address(operand)) {
             let known = self.operand(operand);
@@ -357,7 +355,7 @@ impl Values {
     /// The stack pointer is recorded after the instruction. Returns the number of the value.
     pub fn record_stack_pointer(&mut self) -> u16 {
         self.sps += 1;
-        if self.memory {
+        if self.follows {
             self.registers[usize::from(RSP)] = self.fresh(Some((Source::StackPointer(self.sps), 0)));
         }
         self.recorded.push(Value::StackPointer);
@@ -384,12 +382,21 @@ mod tests {
 
     /// What is recorded for the code, and the addresses when register n holds 0x1000 * (n + 1) at the start.
     fn values(code: &[u8]) -> (Vec<Value>, Vec<Operand>, Vec<u16>) {
-        let (mut values, mut factory) = (Values::new(true), InstructionInfoFactory::new());
+        values_of(code, true)
+    }
+
+    /// The same of all memory operands, or of those of atomic instructions.
+    fn values_of(code: &[u8], memory: bool) -> (Vec<Value>, Vec<Operand>, Vec<u16>) {
+        let (mut values, mut factory) = (Values::new(memory), InstructionInfoFactory::new());
         for instruction in &mut Decoder::with_ip(64, code, 0x10_0000, DecoderOptions::NONE) {
             let sp = machine::x86_64::recorded(&instruction, &mut factory).sp;
             let info = factory.info(&instruction);
-            values.reads(info.used_memory());
-            values.runs(&instruction, info.used_registers(), sp);
+            if memory || machine::x86_64::is_atomic(&instruction) {
+                values.reads(info.used_memory());
+            }
+            if values.follows {
+                values.runs(&instruction, info.used_registers(), sp);
+            }
             if sp == SpEffect::Recorded {
                 values.record_stack_pointer();
             }
@@ -419,6 +426,25 @@ mod tests {
         assert_eq!(recorded, [Held(7)]);
         assert_eq!(after, [1; 6]);
         assert_eq!(sums(&code, &[], &[0x8000]), [0x8008, 0x8010, 0x800d]);
+    }
+
+    #[test]
+    fn registers_are_followed_from_the_first_atomic_instruction_on() {
+        // add rdi, rcx; mov rax, [rdi]; lock inc qword [rdi]; push rax; add rdi, 8; lock inc qword [rdi]; leave; lock inc
+        // qword [rsp+8]
+        let code = [
+            0x48, 0x01, 0xcf, 0x48, 0x8b, 0x07, 0xf0, 0x48, 0xff, 0x07, 0x50, 0x48, 0x83, 0xc7, 0x08, 0xf0, 0x48, 0xff,
+            0x07, 0xc9, 0xf0, 0x48, 0xff, 0x44, 0x24, 0x08,
+        ];
+        let (recorded, operands, after) = values_of(&code, false);
+        assert_eq!((recorded, after), (vec![Held(7), StackPointer], vec![0, 0, 1, 1, 1, 1, 2, 2]));
+        let address = |operand: &Operand| match operand {
+            Operand::Sum(sum) => sum.evaluate(0x5000, &[0x6000], &[0x8000, 0x6000]),
+            Operand::Other(_) => panic!("{operand:?}"),
+        };
+        assert_eq!(operands.iter().map(address).collect::<Vec<_>>(), [0x8000, 0x8008, 0x6008]);
+        // lock inc qword [rsp]: the stack pointer was not followed to here.
+        assert_eq!(values_of(&[0xf0, 0x48, 0xff, 0x04, 0x24], false).0, [Held(4)]);
     }
 
     #[test]
