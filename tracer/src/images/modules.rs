@@ -303,6 +303,13 @@ impl ModuleMap {
         self.modules.iter().find(|m| m.module.contains(Pc(pc)))
     }
 
+    /// Whether addresses of atomic instructions at this address are wanted, whatever the user asked for: they may be of
+    /// locks that no known function takes.
+    #[must_use]
+    pub fn wants_atomics(&self, pc: u64) -> bool {
+        self.loaded_at(pc).is_some_and(|loaded| !loaded.module.has_known_locks())
+    }
+
     /// The function that contains this address. None also when the answer is the same as last time.
     #[must_use]
     pub fn function_entered(&self, pc: u64) -> Option<Function<'_>> {

@@ -225,7 +225,7 @@ impl<'a, S: Source> Builder<'a, S> {
             self.note_page(pc);
             self.note_page(ProgramPc(instruction.next_ip()).minus(1));
             let mut described = x86_64::recorded(&instruction, self.factory);
-            if self.plan.memory || x86_64::is_atomic(&instruction) {
+            if self.plan.memory || x86_64::is_atomic(&instruction) && self.source.wants_atomics(pc) {
                 described.memory = self.record_operands(&instruction);
             }
             if self.values.follows {
