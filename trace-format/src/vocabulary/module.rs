@@ -65,8 +65,8 @@ impl Module {
         self.path.rsplit('/').next().unwrap_or(&self.path)
     }
 
-    /// Whether it is the dynamic loader, the C library, or OpenMP's runtime: their locks are known by their functions, and
-    /// what their atomic instructions do tells nobody anything.
+    /// Whether it is the dynamic loader, the C library, or OpenMP's runtime: their locks are known by their functions,
+    /// and what their atomic instructions do tells nobody anything.
     #[must_use]
     pub fn has_known_locks(&self) -> bool {
         const LIBRARIES: [&str; 8] =

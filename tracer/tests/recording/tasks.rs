@@ -84,8 +84,8 @@ fn addresses_of_atomic_instructions_are_recorded_in_the_programs_own_code() {
     }
 }
 
-/// Their threads sleep as soon as they wait, and clang's library may then wait for itself when it ends: the programs end
-/// without, or one run in a hundred would hang.
+/// Their threads sleep as soon as they wait, and clang's library may then wait for itself when it ends: the programs
+/// end without, or one run in a hundred would hang.
 #[test]
 fn programs_whose_threads_sleep_end_without_their_libraries() {
     for source in ["openmp.c", "loops.c", "tasks.c"] {

@@ -430,8 +430,8 @@ mod tests {
 
     #[test]
     fn registers_are_followed_from_the_first_atomic_instruction_on() {
-        // add rdi, rcx; mov rax, [rdi]; lock inc qword [rdi]; push rax; add rdi, 8; lock inc qword [rdi]; leave; lock inc
-        // qword [rsp+8]
+        // add rdi, rcx; mov rax, [rdi]; lock inc qword [rdi]; push rax; add rdi, 8; lock inc qword [rdi]; leave; lock
+        // inc qword [rsp+8]
         let code = [
             0x48, 0x01, 0xcf, 0x48, 0x8b, 0x07, 0xf0, 0x48, 0xff, 0x07, 0x50, 0x48, 0x83, 0xc7, 0x08, 0xf0, 0x48, 0xff,
             0x07, 0xc9, 0xf0, 0x48, 0xff, 0x44, 0x24, 0x08,
