@@ -13,7 +13,6 @@ use trace_format::{Mapping, Module, ModuleId, ModuleRole, Pc, STUB_NAME, Symbol,
 
 use crate::images::copies;
 use crate::images::elf::{Image, Source};
-
 use crate::images::symbols::FileSymbol;
 use crate::images::sync_functions::{self, Role};
 use crate::kernel::ptrace::{self, Address, Tid};
@@ -303,8 +302,7 @@ impl ModuleMap {
         self.modules.iter().find(|m| m.module.contains(Pc(pc)))
     }
 
-    /// Whether addresses of atomic instructions at this address are wanted, whatever the user asked for: they may be of
-    /// locks that no known function takes.
+    /// Whether atomic instructions there may be of locks that no known function takes: their addresses are wanted.
     #[must_use]
     pub fn wants_atomics(&self, pc: u64) -> bool {
         self.loaded_at(pc).is_some_and(|loaded| !loaded.module.has_known_locks())
@@ -484,7 +482,7 @@ mod tests {
         assert!(map.function_entered(pc + 5).is_some(), "something else was asked for in between");
         let lock = sync_functions::by_name("pthread_mutex_lock");
         assert_eq!(map.role(pc), lock);
-        assert!(map.role(pc + 4).is_none());
+        assert!(map.role(pc + 4).is_none() && !map.wants_atomics(pc));
         assert!(map.code_at(pc).is_some() && map.has_code_in(pc - 100_000, 100_001));
     }
 
