@@ -448,8 +448,7 @@ mod tests {
         assert!(region.executable && !region.writable && !region.shared && !region.is_volatile());
         assert_eq!((region.file.1, region.path.as_str()), (1234, "/usr/lib/a b.so"));
         let region = parse("00400000-00401000 rwxp 00000000 00:00 0 ").unwrap();
-        assert!(region.is_volatile() && region.path.is_empty());
-        assert!(parse("nonsense").is_none());
+        assert!(region.is_volatile() && region.path.is_empty() && parse("nonsense").is_none());
     }
 
     #[test]
