@@ -72,20 +72,21 @@ pub struct InstructionDecoder {
 }
 
 impl InstructionDecoder {
-    /// A decoder; `memory` tells whether memory operands are wanted of others than atomic instructions, too.
+    /// A decoder; `memory` tells whether memory operands are wanted of all instructions.
     #[must_use]
     pub fn new(memory: bool) -> InstructionDecoder {
         InstructionDecoder { factory: InstructionInfoFactory::new(), memory }
     }
 
-    /// Decodes the instruction at `pc`, which starts with these bytes (15, or fewer at the end of readable memory).
-    pub fn decode(&mut self, pc: Pc, bytes: &[u8]) -> Decoded {
+    /// Decodes the instruction at `pc`, which starts with these bytes (15, or fewer at the end of readable memory);
+    /// `atomics` tells whether its memory operands are wanted if it is atomic.
+    pub fn decode(&mut self, pc: Pc, bytes: &[u8], atomics: bool) -> Decoded {
         let bytes = &bytes[..bytes.len().min(MAX_LENGTH)];
         let decoded = Decoder::with_ip(64, bytes, pc.0, DecoderOptions::NONE).decode();
         if decoded.is_invalid() {
             return Decoded::unknown(pc);
         }
-        let memory: Box<[UsedMemory]> = if self.memory || x86_64::is_atomic(&decoded) {
+        let memory: Box<[UsedMemory]> = if self.memory || atomics && x86_64::is_atomic(&decoded) {
             let used = self.factory.info(&decoded).used_memory();
             used.iter().filter(|operand| x86_64::has_address(operand)).copied().collect()
         } else {
@@ -156,7 +157,7 @@ mod tests {
     use super::*;
 
     fn decode(bytes: &[u8]) -> Decoded {
-        InstructionDecoder::new(true).decode(Pc(0x1000), bytes)
+        InstructionDecoder::new(true).decode(Pc(0x1000), bytes, true)
     }
 
     #[test]

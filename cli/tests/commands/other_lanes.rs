@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::support::{has_openmp_of_clang, root, succeed};
+use crate::support::{SLEEP_SOON, has_openmp_of_clang, root, succeed};
 
 /// A program of cli/tests/programs, built and traced.
 struct Traced {
@@ -28,7 +28,7 @@ impl Traced {
         assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
         let trace = folder.path().join("trace.bin").to_str().unwrap().to_owned();
         // libomp's threads would spin for as long as the machine is busy.
-        let words = ["OMP_WAIT_POLICY=passive", env!("CARGO_BIN_EXE_trace"), "-o", &trace, program.to_str().unwrap()];
+        let words = [&SLEEP_SOON[..], &[env!("CARGO_BIN_EXE_trace"), "-o", &trace, program.to_str().unwrap()]].concat();
         let traced = Command::new("env").args(words).output().unwrap();
         assert!(traced.status.success(), "{}", String::from_utf8_lossy(&traced.stderr));
         Traced { _folder: folder, trace }

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::support::{has_openmp_of_clang, root, succeed};
+use crate::support::{SLEEP_SOON, has_openmp_of_clang, root, succeed};
 
 /// A program, how many iterations its loop has over all of its forks, and the efficiency that they have.
 const PROGRAMS: [(&str, u64, [f64; 2]); 10] = [
@@ -41,8 +41,8 @@ fn traced(folder: &Path, program: &str, compiler: &[&str]) -> String {
     let mut command = Command::new(compiler[0]);
     let built = command.args(&compiler[1..]).args(["-g", "-w", "-o", &binary]).arg(source).arg("-lm").output().unwrap();
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-    let words = ["OMP_NUM_THREADS=4", "OMP_WAIT_POLICY=passive", env!("CARGO_BIN_EXE_trace"), "-o", &trace, &binary];
-    let traced = Command::new("env").args(words).output().unwrap();
+    let words = [env!("CARGO_BIN_EXE_trace"), "-o", &trace, &binary];
+    let traced = Command::new("env").arg("OMP_NUM_THREADS=4").args(SLEEP_SOON).args(words).output().unwrap();
     assert!(traced.status.success(), "{}", String::from_utf8_lossy(&traced.stderr));
     trace
 }

@@ -69,6 +69,10 @@ pub(crate) fn succeed(program: &str, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
+/// For `env`: OpenMP's threads sleep soon, and those of clang's library not while the program ends: docs/tracing.md.
+#[allow(dead_code, reason = "not each of the binaries that have this module traces such programs")]
+pub(crate) const SLEEP_SOON: [&str; 2] = ["OMP_WAIT_POLICY=passive", "KMP_BLOCKTIME=1"];
+
 /// Whether programs can be built with clang's OpenMP.
 #[allow(dead_code, reason = "not each of the binaries that have this module asks")]
 pub(crate) fn has_openmp_of_clang() -> bool {

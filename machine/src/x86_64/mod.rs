@@ -120,8 +120,8 @@ pub fn has_address(operand: &UsedMemory) -> bool {
     !matches!(operand.access(), OpAccess::None | OpAccess::NoMemAccess) && operand.vsib_size() == 0
 }
 
-/// Whether no other thread sees memory between what the instruction reads and what it writes. Traces always have the
-/// addresses of such: they tell the locks of a program's own.
+/// Whether no other thread sees memory between what the instruction reads and what it writes. Traces have the
+/// addresses of the program's such, asked for or not: they tell the locks of its own.
 #[must_use]
 pub fn is_atomic(instruction: &iced_x86::Instruction) -> bool {
     let is_memory = |operand| instruction.op_kind(operand) == OpKind::Memory;

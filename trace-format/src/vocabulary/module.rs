@@ -65,7 +65,16 @@ impl Module {
         self.path.rsplit('/').next().unwrap_or(&self.path)
     }
 
-    /// The same, mapped into the program of that number: see [`Pc`].
+    /// Whether it is the dynamic loader, the C library, or OpenMP's runtime: their locks are known by their functions,
+    /// and what their atomic instructions do tells nobody anything.
+    #[must_use]
+    pub fn has_known_locks(&self) -> bool {
+        const LIBRARIES: [&str; 8] =
+            ["libc.so", "libc-", "libc.musl", "ld-", "libpthread", "libgomp", "libomp", "libiomp"];
+        self.role == ModuleRole::Loader || LIBRARIES.iter().any(|library| self.name().starts_with(library))
+    }
+
+    /// It, mapped into the program of that number: see [`Pc`].
     #[must_use]
     pub fn in_program(&self, program: u16) -> Module {
         let mut module = self.clone();

@@ -13,7 +13,6 @@ use trace_format::{Mapping, Module, ModuleId, ModuleRole, Pc, STUB_NAME, Symbol,
 
 use crate::images::copies;
 use crate::images::elf::{Image, Source};
-
 use crate::images::symbols::FileSymbol;
 use crate::images::sync_functions::{self, Role};
 use crate::kernel::ptrace::{self, Address, Tid};
@@ -303,6 +302,12 @@ impl ModuleMap {
         self.modules.iter().find(|m| m.module.contains(Pc(pc)))
     }
 
+    /// Whether atomic instructions there may be of locks that no known function takes: their addresses are wanted.
+    #[must_use]
+    pub fn wants_atomics(&self, pc: u64) -> bool {
+        self.loaded_at(pc).is_some_and(|loaded| !loaded.module.has_known_locks())
+    }
+
     /// The function that contains this address. None also when the answer is the same as last time.
     #[must_use]
     pub fn function_entered(&self, pc: u64) -> Option<Function<'_>> {
@@ -443,8 +448,7 @@ mod tests {
         assert!(region.executable && !region.writable && !region.shared && !region.is_volatile());
         assert_eq!((region.file.1, region.path.as_str()), (1234, "/usr/lib/a b.so"));
         let region = parse("00400000-00401000 rwxp 00000000 00:00 0 ").unwrap();
-        assert!(region.is_volatile() && region.path.is_empty());
-        assert!(parse("nonsense").is_none());
+        assert!(region.is_volatile() && region.path.is_empty() && parse("nonsense").is_none());
     }
 
     #[test]
@@ -477,7 +481,7 @@ mod tests {
         assert!(map.function_entered(pc + 5).is_some(), "something else was asked for in between");
         let lock = sync_functions::by_name("pthread_mutex_lock");
         assert_eq!(map.role(pc), lock);
-        assert!(map.role(pc + 4).is_none());
+        assert!(map.role(pc + 4).is_none() && !map.wants_atomics(pc));
         assert!(map.code_at(pc).is_some() && map.has_code_in(pc - 100_000, 100_001));
     }
 

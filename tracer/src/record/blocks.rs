@@ -132,7 +132,7 @@ mod tests {
         let mut pending = PendingBlock::default();
         let (mut decoder, mut pc) = (InstructionDecoder::new(true), 0x1000);
         for bytes in code {
-            pending.push(&decoder.decode(Pc(pc), bytes), &no_registers(), 0x8000);
+            pending.push(&decoder.decode(Pc(pc), bytes, true), &no_registers(), 0x8000);
             pc += bytes.len() as u64;
         }
         pending

@@ -174,7 +174,7 @@ impl Session<'_> {
         let region = process.modules.code_at(pc);
         let marker = Gate::marker(&bytes[..length]).filter(|_| self.switch.has_markers());
         let code = Rc::new(Code {
-            decoded: self.decoder.decode(Pc(pc), &bytes[..length]),
+            decoded: self.decoder.decode(Pc(pc), &bytes[..length], process.modules.wants_atomics(pc)),
             gate: process.gates.get(&pc).copied().or(marker),
             role: process.modules.role(pc).or_else(|| process.routines.get(&pc).copied()),
             volatile: region.is_none_or(crate::images::modules::Region::is_volatile),

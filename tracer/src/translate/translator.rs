@@ -266,8 +266,7 @@ impl Translator {
         }
         let mut described = x86_64::recorded(&instruction, &mut self.tools.factory);
         let mut values = Values::new(self.memory);
-        if self.memory || x86_64::is_atomic(&instruction) {
-            values.restart();
+        if self.memory || x86_64::is_atomic(&instruction) && self.code.modules.wants_atomics(pc.0) {
             described.memory = values.reads(self.tools.factory.info(&instruction).used_memory());
         }
         if described.sp == SpEffect::Recorded {

@@ -2,6 +2,8 @@
 #include <omp.h>
 #include <stdio.h>
 
+#include "without_end.h"
+
 /* Of clang's library: how long idle threads spin, in milliseconds. Of millions of instructions `step` would have to record each. */
 void kmp_set_blocktime(int) __attribute__((weak));
 
@@ -20,5 +22,5 @@ int main(void) {
 #pragma omp parallel num_threads(3) reduction(+ : sum)
     sum += 100;
     printf("%d %d\n", sum, singles);
-    return 0;
+    end_without_libraries();
 }

@@ -3,6 +3,8 @@
 #include <omp.h>
 #include <stdio.h>
 
+#include "without_end.h"
+
 void kmp_set_blocktime(int) __attribute__((weak));
 static int runs[8][64];
 static int none, many;
@@ -70,5 +72,5 @@ int main(void) {
         printf("%d ", all);
     }
     printf("%d %d\n", none, many);
-    return 0;
+    end_without_libraries();
 }

@@ -2,7 +2,7 @@
 //! iterations a piece of a taskloop has, and where teams begin.
 
 use trace_format::SyncFunction::{self, TargetBody, TargetFork, TaskBody, TaskCreate, TeamsBody, TeamsFork, TeamsNext};
-use trace_format::{Event, Pc, Trace};
+use trace_format::{Event, ModuleRole, Pc, Trace};
 
 use crate::loops::{TRANSLATED, assert_covered, chunks, has_libomp, recorded_in_all_ways};
 use crate::support::{all_events, compile_with, entries, leaves, place, record};
@@ -66,6 +66,33 @@ fn tasks_of_libgomp_belong_to_their_creations() {
     // Where the data has an address of the stack or the heap, it could be another; here none has.
     let judge = of_libgomp(&judged.trace(), "step");
     recorded_in_all_ways(&program, &TRANSLATED, |trace, about| assert_eq!(of_libgomp(trace, about), judge, "{about}"));
+}
+
+/// Those of the C library's and libgomp's would tell nobody anything, and cost a program with many locks a quarter.
+#[test]
+fn addresses_of_atomic_instructions_are_recorded_in_the_programs_own_code() {
+    let program = compile_with("gcc", "tasks.c", &["-fopenmp"]);
+    for engine in ["step", "translate"] {
+        let trace = record(&format!("engine={engine}"), &program, &[]).trace();
+        let all = trace.blocks().iter().flat_map(|(_, block)| block.instructions.iter());
+        let mut with_addresses = all.filter(|instruction| instruction.memory > 0).peekable();
+        assert!(with_addresses.peek().is_some(), "{engine}");
+        for instruction in with_addresses {
+            let module = trace.module_of(instruction.pc).map(|module| (module.role, module.name()));
+            assert_eq!(module, Some((ModuleRole::Main, "tasks")), "{engine}");
+        }
+    }
+}
+
+/// Their threads sleep as soon as they wait, and clang's library may then wait for itself when it ends: the programs
+/// end without, or one run in a hundred would hang.
+#[test]
+fn programs_whose_threads_sleep_end_without_their_libraries() {
+    for source in ["openmp.c", "loops.c", "tasks.c"] {
+        let trace = record("engine=translate", &compile_with("gcc", source, &["-fopenmp"]), &[]).trace();
+        let in_exit = |pc| trace.symbol_of(pc).is_some_and(|symbol| symbol.name == "exit");
+        assert!(trace.blocks().iter().all(|(_, block)| !in_exit(block.instructions[0].pc)), "{source}");
+    }
 }
 
 /// A run that stops for no new code knows taskloops as one does that stops for all of it.

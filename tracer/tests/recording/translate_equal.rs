@@ -16,7 +16,7 @@ const ROUTES: &str = "cache=41943040 routes=soon";
 
 fn recorded_by(engine: &str, words: &str, program: &Path, arguments: &[&str]) -> (Recorded, Vec<Vec<Step>>) {
     // The program inherits the options, and the length of the environment moves its stack.
-    let options = format!("memory engine={engine:<9} {words:<120}");
+    let options = format!("engine={engine:<9} {words:<127}");
     let path = place("trace.bin");
     let output = record_command(&options, &path, program, arguments).output().unwrap();
     let recorded = Recorded { output, outcome: String::new(), path };
@@ -38,6 +38,11 @@ const RUNS: usize = 10;
 
 /// The same with more options.
 pub fn assert_equal_with(more: &str, program: &Path, arguments: &[&str]) -> usize {
+    assert_all_equal(&format!("memory {more}"), program, arguments)
+}
+
+/// The same with these options alone.
+fn assert_all_equal(more: &str, program: &Path, arguments: &[&str]) -> usize {
     let judged = || recorded_by("step", &format!("{WHOLE} {more}"), program, arguments);
     let memory = place("memory");
     let (judge, expected) = judged();
@@ -85,6 +90,22 @@ fn a_static_program() {
 #[test]
 fn a_program_that_lies_at_a_fixed_place() {
     assert!(assert_equal(&compile("hello.c", &["-no-pie", "-O0"]), &[]) > 1000);
+}
+
+#[test]
+fn addresses_of_atomic_instructions_where_no_others_are_recorded() {
+    for optimisation in ["-O0", "-O2"] {
+        let program = compile("atomics.c", &["-static", optimisation]);
+        assert_all_equal("", &program, &[]);
+        let trace = record("engine=translate", &program, &[]).trace();
+        let addresses: u64 = trace.threads().iter().map(|thread| addresses(&steps(&trace, thread.id))).sum();
+        assert!((9_000..200_000).contains(&addresses), "{addresses}");
+    }
+}
+
+fn addresses(steps: &[Step]) -> u64 {
+    let of = |step: &Step| if let Step::Instruction { addresses, .. } = step { addresses.len() as u64 } else { 0 };
+    steps.iter().map(of).sum()
 }
 
 #[test]
@@ -156,7 +177,7 @@ fn instructions_of_every_odd_kind() {
 fn memory_operands_of_every_odd_kind() {
     let program = compile("addresses.S", &[]);
     assert!(assert_equal(&program, &[]) > 250_000);
-    let (_, threads) = recorded_by("translate", WHOLE, &program, &[]);
+    let (_, threads) = recorded_by("translate", &format!("memory {WHOLE}"), &program, &[]);
     let count = |step: &Step| if let Step::Instruction { addresses, .. } = step { addresses.len() } else { 0 };
     assert!(threads[0].iter().map(count).sum::<usize>() > 200_000);
 }

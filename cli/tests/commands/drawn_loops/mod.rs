@@ -15,6 +15,7 @@ use replay::view::{CodeFilter, CutInto, Lanes, ViewOptions, WhichLoops};
 use trace_format::Trace;
 
 use self::program::{MARK, Program, program};
+use crate::support::SLEEP_SOON;
 
 /// What became of a program's lanes.
 #[derive(Debug, PartialEq, Eq)]
@@ -34,14 +35,9 @@ fn built_and_traced(program: &Program, folder: &Path) -> String {
     let built = command.args(&program.flags).args([openmp, "-w", &source, "-o", &binary]).output().unwrap();
     assert!(built.status.success(), "{}\n{}", String::from_utf8_lossy(&built.stderr), program.source);
     let threads = format!("OMP_NUM_THREADS={}", program.threads);
-    let words = [
-        &threads,
-        "XDG_CACHE_HOME=/proc/no-cache",
-        "OMP_SCHEDULE=dynamic,3",
-        "OMP_WAIT_POLICY=passive",
-        env!("CARGO_BIN_EXE_trace"),
-    ];
-    let traced = Command::new("env").args(words).args(["-o", &trace, &binary]).output().unwrap();
+    let words = [&threads, "XDG_CACHE_HOME=/proc/no-cache", "OMP_SCHEDULE=dynamic,3"];
+    let trace_it = [env!("CARGO_BIN_EXE_trace"), "-o", &trace, &binary];
+    let traced = Command::new("env").args(words).args(SLEEP_SOON).args(trace_it).output().unwrap();
     assert!(traced.status.success(), "{}", String::from_utf8_lossy(&traced.stderr));
     trace
 }

@@ -19,7 +19,7 @@
 use heuristics::SegmentTable;
 use machine::{Instruction, Operand, Operation, Register};
 use rustc_hash::{FxHashMap, FxHashSet};
-use trace_format::{BlockId, Kind, ModuleRole, Pc, Trace};
+use trace_format::{BlockId, Kind, Module, Pc, Trace};
 
 use crate::waiting::Code;
 
@@ -37,9 +37,6 @@ pub(in crate::view) enum Does {
 
 /// Words of a thread that are looked at.
 const MOST_WORDS: usize = 1 << 14;
-
-/// Libraries whose own locks are not looked for.
-const LIBRARIES: [&str; 8] = ["libc.so", "libc-", "libc.musl", "ld-", "libpthread", "libgomp", "libomp", "libiomp"];
 
 /// An instruction of a block that may act on a lock.
 #[derive(Clone, Copy, Debug)]
@@ -138,9 +135,7 @@ impl Acts {
 }
 
 fn is_in_library(trace: &Trace, pc: Pc) -> bool {
-    trace.module_of(pc).is_none_or(|module| {
-        module.role == ModuleRole::Loader || LIBRARIES.iter().any(|library| module.name().starts_with(library))
-    })
+    trace.module_of(pc).is_none_or(Module::has_known_locks)
 }
 
 /// What the instruction of this number may do to a lock.

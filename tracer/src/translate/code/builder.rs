@@ -225,9 +225,11 @@ impl<'a, S: Source> Builder<'a, S> {
             self.note_page(pc);
             self.note_page(ProgramPc(instruction.next_ip()).minus(1));
             let mut described = x86_64::recorded(&instruction, self.factory);
-            if self.plan.memory || x86_64::is_atomic(&instruction) {
-                self.values.restart();
-                described.memory = self.record_operands(&instruction, described.sp);
+            if self.plan.memory || x86_64::is_atomic(&instruction) && self.source.wants_atomics(pc) {
+                described.memory = self.record_operands(&instruction);
+            }
+            if self.values.follows {
+                self.values.runs(&instruction, self.factory.info(&instruction).used_registers(), described.sp);
             }
             self.out.superblock.instructions.push(described);
             self.out.superblock.code.extend_from_slice(code);
@@ -261,11 +263,9 @@ impl<'a, S: Source> Builder<'a, S> {
     }
 
     /// Records what the addresses of the instruction's memory operands follow from. Returns how many addresses it has.
-    fn record_operands(&mut self, instruction: &iced_x86::Instruction, sp: SpEffect) -> u8 {
-        let info = self.factory.info(instruction);
+    fn record_operands(&mut self, instruction: &iced_x86::Instruction) -> u8 {
         let first = self.values.count();
-        let count = self.values.reads(info.used_memory());
-        self.values.runs(instruction, info.used_registers(), sp);
+        let count = self.values.reads(self.factory.info(instruction).used_memory());
         for number in first..self.values.count() {
             let Value::Register(holds) = self.values.recorded[usize::from(number)] else { continue };
             self.take_r11();

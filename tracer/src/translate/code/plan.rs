@@ -14,6 +14,10 @@ pub trait Source {
     /// Whether the recording may begin or end before the instruction at this address, and if so, whether it does so the
     /// next time.
     fn gate(&mut self, pc: ProgramPc) -> Option<bool>;
+    /// Whether addresses of atomic instructions at this address are wanted, where others are not.
+    fn wants_atomics(&self, _: ProgramPc) -> bool {
+        true
+    }
     /// Whether synchronisation functions return to this address.
     fn returns_here(&self, pc: ProgramPc) -> bool;
     /// Whether some of these give threads iterations of loops.

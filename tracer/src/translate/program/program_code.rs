@@ -356,6 +356,10 @@ impl Source for ProgramCode {
         self.gates.at(pc, &bytes).map(|gate| self.gates.heeded(gate))
     }
 
+    fn wants_atomics(&self, pc: ProgramPc) -> bool {
+        self.modules.wants_atomics(pc.0)
+    }
+
     fn returns_here(&self, pc: ProgramPc) -> bool {
         self.returns.contains(&self.lookup.index(pc))
     }
