@@ -47,7 +47,9 @@ fn recorded(folder: &Folder, verb: &str, (how, words): (&[&str], &[&str]), threa
     folder.succeed(compiler, &[&["-O1"], &more[..], &["-o", "plain"]].concat());
     let threads = format!("OMP_NUM_THREADS={threads}");
     let environment = [&threads[..], "XDG_CACHE_HOME=/proc/no-cache", "OMP_SCHEDULE=dynamic,3"];
-    let trace = [&["OMP_WAIT_POLICY=passive", env!("CARGO_BIN_EXE_trace"), "-o", "trace.bin"], options].concat();
+    let trace =
+        [&["OMP_WAIT_POLICY=passive", "KMP_BLOCKTIME=1", env!("CARGO_BIN_EXE_trace"), "-o", "trace.bin"], options]
+            .concat();
     let printed = folder.succeed("env", &[&environment[..], &trace, &["./program"]].concat());
     assert_eq!(printed, folder.succeed("./plain", &[]), "{how:?} {words:?}");
     said
