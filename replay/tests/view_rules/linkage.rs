@@ -72,6 +72,22 @@ fn a_stub_that_leads_to_a_mathematical_function_is_left_out_with_it() {
 }
 
 #[test]
+fn a_mathematical_function_that_is_bound_leaves_no_more_than_one_that_was() {
+    let told_of = |binds: bool| {
+        let mut made = Recording::with_library("libm.so.6");
+        made.symbol("sin@plt", STUB, 32).symbol("_dl_runtime_resolve@plt", STUB - 32, 16);
+        made.start(0).run(0, &[call(MAIN)]).run_stub(0, STUB);
+        if binds {
+            made.run_binding(0, STUB + 6).run(0, &[plain(STUB - 32), of_kind(Kind::IndirectJump, STUB - 31)]);
+            made.run(0, &[plain(LOADER), of_kind(Kind::IndirectJump, LOADER + 1)]);
+        }
+        made.run(0, &[plain(LIBRARY), ret(LIBRARY + 1)]).run(0, &[plain(MAIN + 1)]).end(0);
+        told(&made.view(&whole()).unwrap(), 0)
+    };
+    assert_eq!(told_of(true), told_of(false));
+}
+
+#[test]
 fn a_stub_that_leads_to_a_sanitizer_is_the_programs_and_binds_as_any_other() {
     let told_of = |name: &str, binds: bool| {
         let mut made = Recording::new();

@@ -61,6 +61,10 @@ impl<'a> Classifier<'a> {
             return Class::SyncRuntime;
         }
         let name = self.trace.symbol_of(pc).map_or("", |symbol| symbol.name.as_str());
+        // The head of the linkage table, by which a stub's slot is bound: nothing comes there but to the loader.
+        if name.strip_suffix(STUB_NAME) == Some("_dl_runtime_resolve") {
+            return Class::SyncRuntime;
+        }
         let is_mathematics = match name.strip_suffix(STUB_NAME) {
             Some(function) => self.leads_to_mathematics(function),
             None => mathematics::is_of_library(module, self.is_static, name),
