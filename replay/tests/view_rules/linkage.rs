@@ -79,7 +79,7 @@ fn a_mathematical_function_that_is_bound_leaves_no_more_than_one_that_was() {
         made.start(0).run(0, &[call(MAIN)]).run_stub(0, STUB);
         if binds {
             made.run_binding(0, STUB + 6).run(0, &[plain(STUB - 32), of_kind(Kind::IndirectJump, STUB - 31)]);
-            made.run(0, &[plain(LOADER), of_kind(Kind::IndirectJump, LOADER + 1)]);
+            made.run(0, &[adds(LOADER, 16), of_kind(Kind::IndirectJump, LOADER + 1)]);
         }
         made.run(0, &[plain(LIBRARY), ret(LIBRARY + 1)]).run(0, &[plain(MAIN + 1)]).end(0);
         told(&made.view(&whole()).unwrap(), 0)
