@@ -33,6 +33,8 @@ pub struct Survey<'a> {
     pub(crate) lanes: Vec<LaneSurvey>,
     /// The highest address of all lanes' stacks; 0 where none is known.
     pub(crate) stack_end: u64,
+    /// See [`LaneSource::constants`].
+    pub(crate) constants: Arc<[Range<u64>]>,
     /// The control-flow graph, where it was asked for.
     pub(crate) control_flow: ControlFlow,
 }
@@ -66,12 +68,7 @@ impl<'a> Survey<'a> {
         }
         let control_flow = all.map(|all| all.control_flow(source.segments())).unwrap_or_default();
         let stack_end = lanes.iter().map(|lane| lane.stack_end).max().unwrap_or(0);
-        Ok(Survey { source, lanes, stack_end, control_flow })
-    }
-
-    /// See [`LaneSource::constants`].
-    pub(crate) fn constants(&self) -> Vec<Range<u64>> {
-        self.source.constants()
+        Ok(Survey { source, lanes, stack_end, constants: source.constants().into(), control_flow })
     }
 
     /// The lane's stream from its beginning.

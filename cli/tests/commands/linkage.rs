@@ -135,7 +135,6 @@ fn outside(trace: &Path, code: &str) -> (Outside, Vec<String>) {
     (outside, names)
 }
 
-/// What the program calls of the C library.
 /// What the program calls of libraries, but for mathematical functions: the stubs of these are left out with them.
 const OURS: [&str; 6] = ["pthread_barrier_wait", "strtol", "lfind", "memset", "memcpy", "strlen"];
 

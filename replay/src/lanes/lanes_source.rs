@@ -19,7 +19,7 @@ pub trait LaneSource: Sync {
         GpuCost::as_here(&self.segments()[id])
     }
 
-    /// Memory that the program cannot write, as far as it is known. Default: nothing is.
+    /// Memory that the program cannot write, as far as it is known, in the order of addresses. Default: nothing is.
     fn constants(&self) -> Vec<Range<u64>> {
         Vec::new()
     }

@@ -22,6 +22,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use heuristics::{Program, SegmentId};
 use trace_format::{Instruction, Pc};
@@ -105,7 +106,7 @@ impl GpuMemory {
         Measure::new(ENTRY.name, |warp| {
             let end = warp.survey().stack_end;
             let of_caller = end.saturating_sub(MOST_STACK)..end;
-            let constants = warp.survey().constants();
+            let constants = Arc::clone(&warp.survey().constants);
             Some(Box::new(GpuMeter { of_caller, constants, ..GpuMeter::default() }))
         })
     }
@@ -181,7 +182,7 @@ impl Asked {
             self.seen.add(&Seen {
                 requests: times,
                 sectors: [sectors(0), sectors(SECTOR / 2)],
-                lowest: addresses.first().map_or(u64::MAX, |lowest| lowest + u64::from(offset)),
+                lowest: addresses.first().map_or(u64::MAX, |lowest| lowest.saturating_add(offset.into())),
             });
         }
     }
@@ -192,8 +193,8 @@ impl Asked {
 struct GpuMeter {
     /// The highest stack.
     of_caller: Range<u64>,
-    /// Memory that nobody writes.
-    constants: Vec<Range<u64>>,
+    /// Memory that nobody writes, in the order of addresses.
+    constants: Arc<[Range<u64>]>,
     /// By segment, once it has accessed memory: by instruction, its operands.
     asked: Vec<Option<Vec<Vec<Asked>>>>,
     room: Room,
@@ -233,8 +234,9 @@ impl GpuMeter {
             addresses.extend(lanes.iter().filter_map(|lane| global(lane, operand)));
             let [first, rest @ ..] = &addresses[..] else { continue };
             let is_parameter = self.of_caller.contains(first) && rest.iter().all(|address| address == first);
-            let is_constant = is_parameter || self.constants.iter().any(|range| range.contains(first));
-            if asked.writes || !is_constant {
+            let below = self.constants.partition_point(|part| part.start <= *first);
+            let is_constant = || below.checked_sub(1).is_some_and(|at| self.constants[at].contains(first));
+            if asked.writes || !is_parameter && !is_constant() {
                 asked.count(addresses);
             }
         }

@@ -5,8 +5,7 @@ use std::ops::Range;
 use heuristics::{SegmentId, SegmentTable};
 
 use super::View;
-use crate::GpuCost;
-use crate::{EpisodeId, Kept, LaneSource, LaneStream, LockId, Locks};
+use crate::{EpisodeId, GpuCost, Kept, LaneSource, LaneStream, LockId, Locks};
 
 impl LaneSource for View {
     fn lanes(&self) -> usize {

@@ -37,8 +37,7 @@ use self::first_look::segments::Looked;
 use self::first_look::survey::{ThreadSurvey, bodies, taskloops};
 use self::plan::Plan;
 use self::threads::{Stayed, Threads, lanes_of};
-use crate::GpuCost;
-use crate::{EpisodeId, Error, Kept, LaneOrigin, LaneStream, LockId, Locks, Result};
+use crate::{EpisodeId, Error, GpuCost, Kept, LaneOrigin, LaneStream, LockId, Locks, Result};
 
 pub(crate) use cut::Phases;
 pub use cut::{GUARDS, LoopRan, Merging};
@@ -164,8 +163,8 @@ impl View {
         self.gpu_costs.get(id.0 as usize).copied().unwrap_or_default()
     }
 
-    /// Memory that the program cannot write: of each module what was mapped before the last part, which has its
-    /// variables.
+    /// Memory that the program cannot write, in the order of addresses: of each module what was mapped before the last
+    /// part, which has its variables.
     #[must_use]
     pub fn constants(&self) -> Vec<Range<u64>> {
         let of_module = |module: &Module| {
@@ -174,7 +173,9 @@ impl View {
             parts.pop();
             parts
         };
-        self.trace.modules().iter().flat_map(of_module).collect()
+        let mut all: Vec<Range<u64>> = self.trace.modules().iter().flat_map(of_module).collect();
+        all.sort_unstable_by_key(|part| part.start);
+        all
     }
 
     /// The lanes: by generation, those of one in thread order.

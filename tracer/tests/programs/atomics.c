@@ -1,5 +1,5 @@
-/* Atomic instructions on places that stand in the code, in a table by numbers that are read, in the frame, and in memory that another instruction
-   points to; with calls and changes of the stack between. Prints a sum of it all. */
+/* Atomic instructions on places that stand in the code, in a table by numbers that are read, in the frame, and in
+   memory that another instruction points to; with calls and changes of the stack between. Prints a sum of it all. */
 #include <stdio.h>
 
 static long one, table[64], next[64];

@@ -8,8 +8,8 @@ use super::mathematics::Mathematics;
 use crate::GpuCost;
 use crate::view::CodeFilter;
 
-/// By segment. A segment that calls a mathematical function, or ends with it, has that function's with it,
-/// unless its inside is replayed.
+/// By segment. A segment that calls a mathematical function, or ends with it, has that function's with it, unless its
+/// inside is replayed.
 pub(in crate::view) fn of_segments(trace: &Trace, table: &SegmentTable, code: CodeFilter) -> Vec<GpuCost> {
     let classifier = Classifier::new(trace, code);
     let of = |id: SegmentId| {

@@ -61,11 +61,9 @@ impl<'a> Classifier<'a> {
             return Class::SyncRuntime;
         }
         let name = self.trace.symbol_of(pc).map_or("", |symbol| symbol.name.as_str());
-        // The head of the linkage table, by which a stub's slot is bound: nothing comes there but to the loader.
-        if name.strip_suffix(STUB_NAME) == Some("_dl_runtime_resolve") {
-            return Class::SyncRuntime;
-        }
         let is_mathematics = match name.strip_suffix(STUB_NAME) {
+            // The head of the linkage table, by which a stub's slot is bound: nothing comes there but to the loader.
+            Some("_dl_runtime_resolve") => return Class::SyncRuntime,
             Some(function) => self.leads_to_mathematics(function),
             None => mathematics::is_of_library(module, self.is_static, name),
         };
@@ -76,9 +74,8 @@ impl<'a> Classifier<'a> {
         if self.filter == CodeFilter::Main && !in_main { Class::OutsideMain } else { Class::Keep }
     }
 
-    /// What a GPU has for what a call leads to, if that is a mathematical function whose inside
-    /// is left out, or a stub of the linkage table that leads there. A program may have a function of its own by that
-    /// name, which is replayed.
+    /// What a GPU has for what a call leads to, if that is a mathematical function whose inside is left out, or a stub
+    /// of the linkage table that leads there. A program may have a function of its own by that name, which is replayed.
     pub(super) fn mathematics(&self, target: Pc) -> Option<Mathematics> {
         let symbol = self.trace.symbol_of(target).filter(|symbol| symbol.pc == target)?;
         mathematics::of_function(&symbol.name).filter(|_| self.class(target) == Class::Mathematics)
