@@ -139,7 +139,7 @@ fn run(spec: &str, width: usize, lanes: &[&str], predictions: &[Prediction]) -> 
     let mut states: Vec<LaneState> = lanes.iter().map(start).collect();
     let control_flow = observer.control_flow(&segments);
     let predictions = Predictions::new(predictions, &control_flow);
-    let program = Program { segments, control_flow: Arc::new(control_flow), predictions };
+    let program = Program { segments, control_flow: Arc::new(control_flow), predictions, ..Program::default() };
     let mut heuristic = crate::build(&Spec::parse(spec).unwrap(), lanes.len(), &program);
     let mut at = vec![0; lanes.len()];
     let mut live = LaneSet::first(lanes.len());

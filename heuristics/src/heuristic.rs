@@ -30,6 +30,10 @@ pub struct Tally {
     pub paths: Option<u64>,
     /// Thread instructions of lanes that were predicated off: they ran nothing, and were active all the same.
     pub predicated_off: Option<u64>,
+    /// Instructions of a GPU by which lanes that part wait for each other (BSSY, BSYNC): not among the fetches.
+    pub sync_fetches: u64,
+    /// Those, times the lanes that issue them.
+    pub sync_instructions: u64,
     /// Masks of lanes that found no barrier register free and were spilled to a general one.
     pub barrier_spills: Option<u64>,
     /// How often lanes that were collected at a predicted point went on without those that they waited for, since
@@ -50,6 +54,8 @@ impl Tally {
         self.empty_fetches = sum(self.empty_fetches, other.empty_fetches);
         self.paths = sum(self.paths, other.paths);
         self.predicated_off = sum(self.predicated_off, other.predicated_off);
+        self.sync_fetches += other.sync_fetches;
+        self.sync_instructions += other.sync_instructions;
         self.barrier_spills = sum(self.barrier_spills, other.barrier_spills);
         self.yields = sum(self.yields, other.yields);
         self.barrier_operations = sum(self.barrier_operations, other.barrier_operations);
@@ -74,6 +80,12 @@ pub trait Heuristic: Send {
 
     /// Picks the lanes that run next. At least one lane is ready.
     fn choose(&mut self, warp: &WarpView) -> Choice;
+
+    /// Called after `choose`: how many lanes that are not among the chosen ones are active while those run, predicated
+    /// off. Default: none.
+    fn predicated_off(&self) -> usize {
+        0
+    }
 
     /// Called after the chosen lanes have run and moved on. `warp` is the state after it.
     fn executed(&mut self, _warp: &WarpView, _ran: &Ran) {}

@@ -25,6 +25,8 @@ impl Register {
 
     /// `rax`
     pub const AX: Register = Register(0);
+    /// Of which shifts take their distance.
+    pub const CX: Register = Register(1);
     /// The stack pointer.
     pub const SP: Register = Register(4);
     /// The frame pointer, in code that has one.

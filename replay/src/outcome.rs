@@ -96,8 +96,9 @@ impl Outcome {
     pub fn gpu_efficiency(&self) -> Option<f64> {
         let Counts { gpu_fetches, gpu_instructions, lock_fetches, lock_instructions, .. } = self.counts;
         let (fetches, instructions) = (gpu_tenths(lock_fetches), gpu_tenths(lock_instructions));
-        let slots = (gpu_fetches + fetches) as f64 * self.warp_size as f64;
-        let active = gpu_instructions + instructions + 10 * self.tally.predicated_off.unwrap_or(0);
+        let (sync, lanes) = (gpu_tenths(self.tally.sync_fetches), gpu_tenths(self.tally.sync_instructions));
+        let slots = (gpu_fetches + fetches + sync) as f64 * self.warp_size as f64;
+        let active = gpu_instructions + instructions + lanes;
         (slots > 0.0).then(|| (active as f64 / slots).min(1.0))
     }
 

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Mutex;
 
-use heuristics::{Prediction, Predictions, Program, Spec, Tally};
+use heuristics::{Prediction, Predictions, Program, SegmentTable, Spec, Tally};
 use rayon::prelude::*;
 
 use crate::bounds::{Least, Optimum, optimum_of_all};
@@ -77,6 +77,13 @@ pub fn replay(
     Prepared::new(source, with_control_flow)?.replay(specs, options, schedule, done)
 }
 
+/// By place: whether a GPU has no instruction for it.
+fn free_places(segments: &SegmentTable, briefs: &[Brief]) -> Vec<bool> {
+    let mut free = vec![true; segments.places()];
+    briefs.iter().for_each(|brief| free[brief.place.0 as usize] &= brief.gpu.tenths == 0);
+    free
+}
+
 impl<'a> Prepared<'a> {
     /// Reads every lane once. The control-flow graph is needed by some heuristics
     /// ([`heuristics::Entry::needs_control_flow`]), and for causes.
@@ -91,6 +98,7 @@ impl<'a> Prepared<'a> {
             ..Program::default()
         };
         let briefs = Brief::with_costs(&program.segments, &|id| source.gpu_cost(id));
+        let program = Program { free: free_places(&program.segments, &briefs).into(), ..program };
         Ok(Prepared { survey, program, briefs })
     }
 

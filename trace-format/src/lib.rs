@@ -23,6 +23,6 @@ pub use vocabulary::address::{Address, Source, Term};
 pub use vocabulary::block::{Block, BlockTable, Instruction, Kind, SpEffect};
 pub use vocabulary::event::{Chunk, Event, Seq, SyncFunction, ThreadExit};
 pub use vocabulary::ids::{BlockId, ModuleId, Pc, ThreadId};
-pub use vocabulary::marker::Marker;
+pub use vocabulary::marker::{BlockCost, Marker};
 pub use vocabulary::module::{Architecture, Finish, Mapping, Meta, Module, ModuleRole, STUB_NAME, Symbol};
 pub use vocabulary::names;

@@ -20,6 +20,7 @@
 
 mod alignment;
 mod alike;
+mod block_costs;
 mod context;
 mod cost;
 mod error;

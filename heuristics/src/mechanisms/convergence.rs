@@ -42,6 +42,8 @@ struct Register {
     blocked: LaneSet,
     /// Whether it was filled for the lanes that leave a loop.
     for_exits: bool,
+    /// Whether a GPU has instructions for it: not where it has no branch, as where arms are predicated.
+    is_issued: bool,
     /// The region of a prediction behind which it stands.
     behind: Option<usize>,
 }
@@ -72,6 +74,9 @@ pub(crate) struct Convergence {
     pub(crate) spills: u64,
     /// How often lanes went on that others waited for, or those went on without them.
     pub(crate) yields: u64,
+    /// See [`crate::Tally::sync_fetches`].
+    pub(crate) sync_fetches: u64,
+    pub(crate) sync_instructions: u64,
     /// The lanes that were live when the splits were settled last.
     live: LaneSet,
     /// Whether a register's lanes may all be blocked since.
@@ -98,6 +103,8 @@ impl Convergence {
             yielding: None,
             spills: 0,
             yields: 0,
+            sync_fetches: 0,
+            sync_instructions: 0,
             live: LaneSet::first(lanes),
             may_open: false,
             changed: false,
@@ -357,6 +364,9 @@ impl Convergence {
                 self.registers[inner + 1..].iter_mut().for_each(|left| left.mask = left.mask - arrived);
                 self.registers[inner].blocked = self.registers[inner].blocked | arrived;
                 lanes = lanes - arrived;
+                if self.registers[inner].is_issued {
+                    self.count_sync(arrived);
+                }
                 self.may_open = true;
             }
         }
@@ -409,7 +419,8 @@ impl Convergence {
             if let Some(first) = first {
                 let speculation = self.speculation.as_ref();
                 let shifts = speculation.map_or_else(Vec::new, |s| s.shifts(lanes, &branch));
-                self.fill(lanes, &shifts, &Points { first, ..points });
+                let is_issued = first.pc.is_some() && !warp.program().is_free(branch.place);
+                self.fill(lanes, &shifts, &Points { first, ..points }, is_issued);
             }
             self.yield_at(&branch, lanes, warp);
         }
@@ -424,9 +435,15 @@ impl Convergence {
         self.changed = true;
     }
 
+    /// Lanes issue an instruction by which they are made to wait, or wait.
+    fn count_sync(&mut self, lanes: LaneSet) {
+        self.sync_fetches += 1;
+        self.sync_instructions += lanes.len() as u64;
+    }
+
     /// Fills registers for lanes that part, unless the innermost of theirs stands at the place already. Who leaves a
     /// loop waits behind it, unless one further out stands there.
-    fn fill(&mut self, lanes: LaneSet, shifts: &[i32], points: &Points) {
+    fn fill(&mut self, lanes: LaneSet, shifts: &[i32], points: &Points, is_issued: bool) {
         let held = || self.registers.iter().filter(|r| lanes.is_subset(&r.mask) && r.shifts == shifts);
         if held().next_back().is_some_and(|r| r.at == points.first) {
             return;
@@ -434,12 +451,16 @@ impl Convergence {
         let around = points.new_around(|point| held().any(|r| r.at == *point)).iter().rev();
         let new: Vec<(Reconvergence, bool)> = around.map(|at| (*at, true)).chain([(points.first, false)]).collect();
         self.spills += (held().count() + new.len()).saturating_sub(self.count).min(new.len()) as u64;
+        if is_issued {
+            self.count_sync(lanes);
+        }
         let filled = |(at, for_exits)| Register {
             at,
             shifts: shifts.to_vec(),
             mask: lanes,
             blocked: LaneSet::EMPTY,
             for_exits,
+            is_issued,
             behind: None,
         };
         self.registers.extend(new.into_iter().map(filled));

@@ -36,6 +36,8 @@ pub(crate) struct Predicated {
     /// The branch whose arms run.
     branch: Option<Parted>,
     predicated_off: u64,
+    /// Lanes that are predicated off while those run that were chosen last.
+    off: usize,
 }
 
 /// A branch whose lanes parted; the model does not know of it yet.
@@ -54,7 +56,7 @@ struct Open {
 
 impl Predicated {
     pub(crate) fn new(inner: Box<dyn Heuristic>, most: u32) -> Predicated {
-        Predicated { inner, most, branch: None, predicated_off: 0 }
+        Predicated { inner, most, branch: None, predicated_off: 0, off: 0 }
     }
 
     /// The arms of the branch that just ran in which some of the lanes stand, behind arms of so many instructions.
@@ -99,9 +101,15 @@ impl Heuristic for Predicated {
         self.inner.horizon()
     }
 
+    fn predicated_off(&self) -> usize {
+        self.off
+    }
+
     fn choose(&mut self, warp: &WarpView) -> Choice {
+        self.off = 0;
         if let Some(parted) = &mut self.branch {
             if let Some(lanes) = Predicated::next(parted, warp) {
+                self.off = parted.ran.lanes.len() - lanes.len();
                 return Choice::Run(lanes);
             }
             let ran = parted.ran;

@@ -113,7 +113,8 @@ impl Heuristic for Hanoi {
 
     fn tally(&self) -> Tally {
         let yields = Some(self.warp.yields).filter(|yields| *yields > 0);
-        Tally { barrier_spills: Some(self.warp.spills), yields, ..Tally::default() }
+        let Convergence { sync_fetches, sync_instructions, .. } = self.warp;
+        Tally { barrier_spills: Some(self.warp.spills), yields, sync_fetches, sync_instructions, ..Tally::default() }
     }
 }
 

@@ -72,6 +72,9 @@ impl Segment {
     }
 }
 
+/// More instructions than any arm has that is predicated.
+const NOT_PREDICATED: u32 = 1 << 16;
+
 /// All segments of a trace, and which segments each block is.
 #[derive(Clone, Debug, Default)]
 pub struct SegmentTable {
@@ -222,10 +225,23 @@ impl SegmentTable {
         self.decoded.get_or_init(|| Decoded::of(self)).listing(segment, self[segment].len())
     }
 
-    /// The segment's instructions, those that compute in memory counted as the several that a GPU has for them.
+    /// What is noted in the segment of the costs of its basic blocks on a GPU, in tenths of an instruction; none where
+    /// nothing is. Only `lockstep cc` notes it.
+    #[must_use]
+    pub fn block_cost(&self, segment: SegmentId) -> Option<u32> {
+        let noted = self.listing(segment).iter().flatten().filter_map(machine::Instruction::block_cost);
+        noted.map(|cost| cost.tenths()).reduce(|one, other| one + other)
+    }
+
+    /// The segment's instructions, those that compute in memory counted as the several that a GPU has for them. Where
+    /// costs are noted, so is what a GPU predicates: none, or too many for it.
     #[must_use]
     pub fn operations(&self, segment: SegmentId) -> u32 {
-        self.listing(segment).iter().map(|instruction| instruction.map_or(1, operations)).sum()
+        match self.block_cost(segment) {
+            Some(0) => 0,
+            Some(_) => NOT_PREDICATED,
+            None => self.listing(segment).iter().map(|instruction| instruction.map_or(1, operations)).sum(),
+        }
     }
 
     /// The segment with its call left out: for a call whose callee is not part of the replay. The same pcs, but the

@@ -61,8 +61,18 @@ pub struct Program {
     /// The control-flow graphs of its functions; empty unless a heuristic asked for them
     /// ([`crate::Entry::needs_control_flow`]).
     pub control_flow: Arc<ControlFlow>,
+    /// By place: whether a GPU has no instruction there, as inside of a mathematical function.
+    pub free: Arc<[bool]>,
     /// Where lanes are predicted to be collected best; only `barrier` looks at them.
     pub predictions: Predictions,
+}
+
+impl Program {
+    /// Whether a GPU has no instruction for this place.
+    #[must_use]
+    pub fn is_free(&self, place: crate::PlaceId) -> bool {
+        self.free.get(place.0 as usize).copied().unwrap_or(false)
+    }
 }
 
 impl<'a> WarpView<'a> {

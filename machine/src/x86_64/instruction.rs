@@ -1,7 +1,7 @@
 //! One instruction, and all that is known about it.
 
 use iced_x86::{ConditionCode, Mnemonic, OpKind, Register as R};
-use trace_format::{Kind, Pc, SpEffect};
+use trace_format::{BlockCost, Kind, Pc, SpEffect};
 
 use super::{Stack, flags, gpu_costs, kind, operation, part, sp_effect, step, target_of, x87};
 use crate::{Access, Condition, Memory, Operand, Operation, Register, RegisterPart, Registers, Segment, Step, Use};
@@ -262,6 +262,15 @@ impl<'a> Instruction<'a> {
     #[must_use]
     pub fn gpu_tenths(self) -> u32 {
         gpu_costs::tenths(self)
+    }
+
+    /// What it notes of the basic block that it begins, if it is such a note.
+    #[must_use]
+    pub fn block_cost(self) -> Option<BlockCost> {
+        let address = self.address().filter(|_| self.decoded.mnemonic() == Mnemonic::Nop)?;
+        let is_it = |part: Option<RegisterPart>| part.is_some_and(|part| part.register == Register::CX);
+        (is_it(address.base) && is_it(address.index) && address.scale == 1)
+            .then(|| BlockCost::of_displacement(address.displacement))?
     }
 
     /// What it does with values.

@@ -92,7 +92,7 @@ impl Replay<'_> {
         // Filled in place: moved out of results, it would be read before it is all written.
         let mut ran = Ran::of(lanes);
         if !(runs_on && self.run_on(model, group, &mut ran, metrics)?) {
-            self.step(group, &mut ran, by_instruction, metrics)?;
+            self.step(group, &mut ran, model.predicated_off(), by_instruction, metrics)?;
         }
         // A turn that has ended asks nothing more.
         if let Some(asked) = self.still::<TURNS>(asked) {

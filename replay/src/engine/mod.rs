@@ -244,6 +244,7 @@ impl<'a> Replay<'a> {
         &mut self,
         group: usize,
         ran: &mut Ran,
+        predicated_off: usize,
         by_instruction: bool,
         metrics: &mut [Box<dyn Metric + '_>],
     ) -> Result<()> {
@@ -258,6 +259,7 @@ impl<'a> Replay<'a> {
         let until = |instruction: u32| whole * u64::from(instruction) / segment.len() as u64;
         let gpu_tenths = until(end) - until(offset);
         self.counts.fetched(active, active < self.live_homes, (instructions.len() as u64, gpu_tenths));
+        self.counts.gpu_instructions += gpu_tenths * predicated_off as u64;
         if !metrics.is_empty() {
             let step = self.told_step(lanes, instructions);
             for metric in metrics.iter_mut() {

@@ -45,9 +45,43 @@ impl Marker {
     }
 }
 
+/// How many instructions a GPU has for the basic block that begins here, as `lockstep cc --shape gpu` notes it: an
+/// instruction that does nothing, `nopl N(%rcx,%rcx,1)`, whose displacement holds the bytes `Lk` and the count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockCost {
+    tenths: u16,
+}
+
+impl BlockCost {
+    /// The count, in tenths of an instruction.
+    #[must_use]
+    pub fn tenths(self) -> u32 {
+        self.tenths.into()
+    }
+
+    /// The note of a `nopl` with this displacement, both of whose registers are `rcx`.
+    #[must_use]
+    pub fn of_displacement(displacement: i64) -> Option<BlockCost> {
+        match i32::try_from(displacement).ok()?.to_le_bytes() {
+            [b'L', b'k', low, high] if high < 0x80 => Some(BlockCost { tenths: u16::from_le_bytes([low, high]) }),
+            _ => None,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cost_is_in_the_upper_half_of_the_displacement() {
+        let cost = |displacement: i64| BlockCost::of_displacement(displacement).map(BlockCost::tenths);
+        assert_eq!(cost(0x0123_6b4c), Some(0x123));
+        assert_eq!(cost(0x7fff_6b4c), Some(0x7fff));
+        assert_eq!(cost(0x0003_536b), None);
+        assert_eq!(cost(-0x0001_94b4), None, "more than fits");
+        assert_eq!(cost(0x1_0123_6b4c), None);
+    }
 
     #[test]
     fn padding_is_no_marker() {

@@ -10,6 +10,7 @@
 //! column, in cycles, for passes that weigh instructions by their time, as papers on GPU compilers do.
 
 mod fetches;
+mod gpu;
 mod latency;
 
 use flowgraph::Loops;
@@ -19,6 +20,7 @@ use crate::flow::Flow;
 use crate::llvm::{Function, Instruction, Value};
 
 pub(crate) use self::fetches::{Choices, is_comparison, is_library_call};
+pub(crate) use self::gpu::{copies as gpu_copies, tenths as gpu_tenths};
 
 /// How often a loop is taken to run if nothing says how often: the usual guess of compilers without a profile, between
 /// LLVM's 32 : 1 odds of staying in a loop and the 4 to 8 of unrolled ones.

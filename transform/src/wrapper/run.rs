@@ -16,7 +16,7 @@ use super::jobs::{Answer, Job, Level, Product};
 use super::scratch::{Scratch, Streams};
 use super::{by_products, code, diagnostics, words};
 use crate::llvm::{CodeOptions, Module, WellFormed};
-use crate::{Error, Pipeline, Remark, Result, iterations};
+use crate::{Error, Pipeline, Remark, Result, block_costs, iterations};
 
 /// Runs the compiler as if we were not there.
 pub(super) fn unchanged(build: &Build, scratch: &Scratch) -> Result<Built> {
@@ -138,6 +138,14 @@ fn optimised_here(build: &Build, job: &Job) -> Option<Level> {
     level
 }
 
+/// The module with the costs of its blocks noted. What a GPU compares for a switch is in blocks then.
+fn with_costs(module: WellFormed) -> Result<WellFormed> {
+    let mut module = module.into_module();
+    module.run_passes("function(lower-switch)")?;
+    block_costs::note(&module);
+    module.well_formed().map_err(|text| Error::BadIr { name: "the module with costs".to_owned(), text })
+}
+
 impl Halves<'_> {
     fn compile(&self, product: Product, passes: &Pipeline, remarks: &mut Vec<Remark>) -> Result<u8> {
         let [optimised, _] = &self.files;
@@ -208,6 +216,7 @@ impl Halves<'_> {
             }
             Ok(module)
         })?;
+        let module = if self.optimised_here.is_some() { with_costs(module)? } else { module };
         // The compiler would make no line tables that the user has not asked for.
         // Where code generation is asked for remarks, they have their places from these.
         let ours = !self.lines && self.keep_ir.is_none() && self.job.has_line_tables_only() && !self.job.asks_remarks();

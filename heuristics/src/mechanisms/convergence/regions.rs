@@ -40,6 +40,7 @@ impl Convergence {
                         mask,
                         blocked: LaneSet::EMPTY,
                         for_exits: true,
+                        is_issued: false,
                         behind: Some(behind.region),
                     },
                 );

@@ -1,20 +1,27 @@
 //! How many instructions a GPU has for each segment of a program.
 
 use heuristics::{SegmentId, SegmentTable};
-use trace_format::{Kind, Trace};
+use rustc_hash::FxHashSet;
+use trace_format::{Kind, Pc, Trace};
 
 use super::filter::Classifier;
 use super::mathematics::Mathematics;
 use crate::GpuCost;
 use crate::view::CodeFilter;
 
-/// By segment. A segment that calls a mathematical function, or ends with it, has that function's with it, unless its
-/// inside is replayed.
+/// By segment. Where `lockstep cc` has noted what blocks cost, that is what is counted: a segment of such a function
+/// without a note is the rest of a block, or what a GPU does not have. A segment that calls a mathematical function, or
+/// ends with it, has that function's with it, unless its inside is replayed.
 pub(in crate::view) fn of_segments(trace: &Trace, table: &SegmentTable, code: CodeFilter) -> Vec<GpuCost> {
     let classifier = Classifier::new(trace, code);
+    let function = |id: SegmentId| trace.symbol_of(table[id].start()).map(|symbol| symbol.pc);
+    let is_noted = |id: &SegmentId| table.block_cost(*id).is_some();
+    let noted: FxHashSet<Option<Pc>> = table.iter().map(|(id, _)| id).filter(is_noted).map(function).collect();
     let of = |id: SegmentId| {
         let listing = table.listing(id);
+        let is_noted = !noted.is_empty() && function(id).is_some_and(|function| noted.contains(&Some(function)));
         let own: u32 = match listing.iter().next() {
+            _ if is_noted => table.block_cost(id).unwrap_or_default(),
             Some(Some(_)) => listing.iter().flatten().map(machine::Instruction::gpu_tenths).sum(),
             // Its code is not known.
             _ => 10 * table[id].len() as u32,
