@@ -139,13 +139,14 @@ fn predicate(nodes: &mut [Node], at: usize, parts: &mut [Vec<Part<'_>>]) -> bool
         arm != at && node.is_plain && node.predecessors == [at] && node.successors == [to] && tenths <= ARM
     };
     let only = |node: usize| if let [to] = nodes[node].successors[..] { Some(to) } else { None };
+    let is_block = |node: usize| nodes[node].blocks.len() == 1;
     let (arms, to) = match (only(one), only(other)) {
         _ if is_arm(one, other) => (vec![one], other),
         _ if is_arm(other, one) => (vec![other], one),
         (Some(to), _) if is_arm(one, to) && is_arm(other, to) => (vec![one, other], to),
-        // Behind its end those that ran it jump over the other side.
-        (Some(to), _) if is_arm(one, to) && comes_to(nodes, other, to, at) => (vec![one], to),
-        (_, Some(to)) if is_arm(other, to) && comes_to(nodes, one, to, at) => (vec![other], to),
+        // Behind the end of a block those that ran it jump over the other side.
+        (Some(to), _) if is_arm(one, to) && is_block(one) && comes_to(nodes, other, to, at) => (vec![one], to),
+        (_, Some(to)) if is_arm(other, to) && is_block(other) && comes_to(nodes, one, to, at) => (vec![other], to),
         _ => return false,
     };
     let mut tenths = 0;

@@ -20,7 +20,7 @@ const KERNELS: [&str; 12] = [
     "ray_march",
     "list_walk",
     "sieve",
-    "edit_distance",
+    "mandelbrot",
     "heap_sort",
     "calendar",
 ];

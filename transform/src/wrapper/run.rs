@@ -185,7 +185,7 @@ impl Halves<'_> {
     /// The second and the third step.
     fn finish(&self, product: Product, passes: &Pipeline, remarks: &mut Vec<Remark>) -> Result<u8> {
         let start = SystemTime::now();
-        let (mut module, looked_at) = self.transformed(passes)?;
+        let (mut module, looked_at) = self.transformed(product, passes)?;
         remarks.extend(looked_at);
         let output = Path::new(self.job.output().unwrap_or_default());
         match product {
@@ -196,7 +196,7 @@ impl Halves<'_> {
                     if let Some(object) = module.into_object(&options) {
                         return status_of_output(replace(output, &object));
                     }
-                    module = self.transformed(passes)?.0;
+                    module = self.transformed(product, passes)?.0;
                 }
                 let [_, transformed] = &self.files;
                 write(transformed, &module.to_bitcode())?;
@@ -208,7 +208,7 @@ impl Halves<'_> {
     }
 
     /// The second step.
-    fn transformed(&self, passes: &Pipeline) -> Result<(WellFormed, Vec<Remark>)> {
+    fn transformed(&self, product: Product, passes: &Pipeline) -> Result<(WellFormed, Vec<Remark>)> {
         let (module, remarks) = passes.apply(|| {
             let mut module = Module::read(&self.files[0])?;
             if let Some(level) = self.optimised_here {
@@ -216,7 +216,8 @@ impl Halves<'_> {
             }
             Ok(module)
         })?;
-        let module = if self.optimised_here.is_some() { with_costs(module)? } else { module };
+        let notes = self.optimised_here.is_some() && matches!(product, Product::Code(_));
+        let module = if notes { with_costs(module)? } else { module };
         // The compiler would make no line tables that the user has not asked for.
         // Where code generation is asked for remarks, they have their places from these.
         let ours = !self.lines && self.keep_ir.is_none() && self.job.has_line_tables_only() && !self.job.asks_remarks();
