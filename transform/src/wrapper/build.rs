@@ -45,6 +45,30 @@ pub struct Build {
     pub arguments: Vec<OsString>,
 }
 
+impl Build {
+    /// What code generation is to keep, as options of LLVM's, where a pass has made control flow structured or not:
+    /// its changes of branches would be undone.
+    pub(super) fn keeps(&self, structured: bool) -> Vec<&'static str> {
+        let gpu = self.shape == Shape::Gpu;
+        let lists = [
+            (self.layout == Layout::Ordered || gpu || structured, KEEP_ORDER),
+            (gpu || structured, KEEP_SHAPE),
+            (structured, KEEP_LOOPS),
+        ];
+        lists.into_iter().filter(|(keeps, _)| *keeps).flat_map(|(_, words)| words.iter().copied()).collect()
+    }
+
+    /// Of these, what it keeps only if a pass has made control flow structured.
+    pub(super) fn keeps_if_structured(&self) -> Vec<&'static str> {
+        if !self.passes.structures() {
+            return Vec::new();
+        }
+        let anyway = self.keeps(false);
+        let pairs = self.keeps(true);
+        pairs.chunks(2).filter(|pair| !anyway.chunks(2).any(|other| other == *pair)).flatten().copied().collect()
+    }
+}
+
 /// How a [`Build`] ended.
 #[derive(Debug, Default)]
 pub struct Built {

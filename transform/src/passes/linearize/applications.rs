@@ -35,25 +35,35 @@ enum Application {
     Interleave,
 }
 
-/// Whether anything is asked for.
-pub(super) fn is_asked(context: &Context<'_>) -> bool {
+/// Whether anything is to be applied to the function.
+pub(super) fn is_asked(context: &mut Context<'_>) -> bool {
     !asked(context).is_empty()
 }
 
-fn asked(context: &Context<'_>) -> Vec<Application> {
-    let settings = context.settings();
+/// What is asked for and gains enough. What it gains is known of loops alone, by the trip counts of a trace; else it
+/// counts as nothing.
+fn asked(context: &mut Context<'_>) -> Vec<Application> {
+    let settings = context.settings().clone();
+    let unknown = context.threshold() <= 0;
     let mut asked = Vec::new();
-    if settings.number("merge-loops") == 1 {
+    if settings.number("merge-loops") == 1 && (unknown && context.trips().is_none() || pays(context)) {
         asked.push(Application::MergeLoops);
     }
-    if settings.number("interleave") == 1 {
+    if settings.number("interleave") == 1 && unknown {
         asked.push(Application::Interleave);
     }
     let depth = settings.number("max-depth");
-    if depth > 0 {
+    if depth > 0 && unknown {
         asked.push(Application::MaxDepth(depth as usize));
     }
     asked
+}
+
+/// Whether a loop of the function is known to pay as one with the loop around it.
+fn pays(context: &mut Context<'_>) -> bool {
+    let (flow, loops) = (context.flow(), context.loops());
+    let mut inner = loops.ids().filter(|&id| loops.parent(id).is_some());
+    context.trips().is_some() && inner.any(|id| decided(loops.members(id), &flow, context, &mut Vec::new()))
 }
 
 /// Applies what is asked for to a function that is structured, but not where all lanes go the same way: at `agreeing`
@@ -208,7 +218,7 @@ fn decided<'m>(inner: &[NodeId], flow: &Flow<'m>, context: &Context<'m>, left: &
     let function = flow.block(inner[0]).function().name();
     let gain = trips.gain(&function, lines.iter().map(|(file, line)| (file.as_str(), *line)));
     let reason = match gain {
-        Some(gain) if gain > 0 => return true,
+        Some(gain) if gain >= context.threshold() => return true,
         gain => Reason::LoopsApart { costs: gain.map(|gain| -gain) },
     };
     left.extend(blocks().next().map(|block| (block, reason)));

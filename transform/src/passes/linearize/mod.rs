@@ -62,6 +62,7 @@ mod equality;
 pub(crate) mod estimate;
 mod needless;
 mod plan;
+mod prediction;
 pub(crate) mod prepare;
 mod surgery;
 
@@ -71,7 +72,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::plan::Plan;
 use self::surgery::{Part, Region};
-use crate::context::{Context, Convergent};
+use crate::context::{Context, Convergent, THRESHOLD};
 use crate::flow::Flow;
 use crate::llvm::{Block, Function, Instruction, Opcode};
 use crate::pass::{Pass, Run};
@@ -85,6 +86,9 @@ pub(crate) const GROWTH: Parameter = Parameter {
     help: "how many times its instructions a function may have afterwards: what would take more is left",
 };
 
+/// With this threshold or a lower one all is linearized, whatever is gained, as in the paper.
+pub(crate) const ALL: i64 = -1000;
+
 /// Of this pass.
 const PARAMETERS: &[Parameter] = &[
     Parameter {
@@ -95,6 +99,7 @@ const PARAMETERS: &[Parameter] = &[
                also those under other checks; 3 a check also joins the block before it; 4 all whose answer is known, \
                and no choice is made twice",
     },
+    THRESHOLD,
     GROWTH,
     Parameter {
         name: "only-divergent",
@@ -137,38 +142,52 @@ pub(crate) const ENTRY: Pass = Pass {
 
 /// Linearizes what is not structured in a function.
 fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
-    linearize(function, context);
-    prepare::keep_returns(*function);
+    if linearize(function, context) {
+        prepare::keep_returns(*function);
+    }
 }
 
-fn linearize<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
+/// Whether the function is to keep its shape from here on: if not, nothing was changed.
+fn linearize<'m>(function: &mut Function<'m>, context: &mut Context<'m>) -> bool {
     let only_divergent = context.settings().number("only-divergent") == 1;
     let agree = |context: &Context<'m>, block: Block<'m>| only_divergent && context.lanes_agree(block);
     let switches = prepare::switches(*function);
     let parting = switches.iter().any(|&block| !agree(context, block));
     let applied = applications::is_asked(context);
+    let all = applied || context.threshold() <= ALL;
     let structured = !parting && !applied && is_structured(&context.flow());
     if let Some((at, reason)) = prepare::obstacle(*function) {
         if !structured {
             context.remark("control flow".to_owned(), vec![at.place()], reason, None);
         }
-        return;
+        return all;
     }
     let flow = context.flow();
     if let Some(reason) = estimate::obstacle(&flow, context.settings().number(GROWTH.name)).filter(|_| !structured) {
         context.remark("control flow".to_owned(), Vec::new(), reason, None);
-        return;
+        return all;
     }
     let convergent = Convergent::of(context);
     if let Some(at) = switches.iter().find(|&&block| !structured && convergent.is_parted_at(flow.node(block))) {
         context.remark("control flow".to_owned(), vec![at.terminator().place()], Reason::Convergent, None);
-        return;
+        return all;
+    }
+    let ends = function.blocks().into_iter();
+    let cold: Vec<Block<'m>> = ends.filter(|block| block.terminator().opcode() == Opcode::LLVMUnreachable).collect();
+    if !all {
+        let best = if structured { None } else { prediction::best(&cold, context) };
+        if best.is_none_or(|[apart, row]| apart - row < context.threshold()) {
+            if let Some([apart, row]) = best {
+                context.remark("control flow".to_owned(), Vec::new(), Reason::RowsWithoutProfit { apart, row }, None);
+            }
+            return false;
+        }
     }
     let before = counts(*function);
     let agreeing: Vec<Block<'m>> = context.flow().blocks().iter().copied().filter(|&b| agree(context, b)).collect();
     let equalities = equality::make_values(*function, |block| agreeing.contains(&block));
     if structured && equalities == 0 {
-        return;
+        return true;
     }
     let switches = if structured { Vec::new() } else { switches };
     let mut done = Linearized { switches: switches.len(), equalities, ..Linearized::default() };
@@ -181,7 +200,7 @@ fn linearize<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
     let (mut left_alone, mut choices) = (0, Vec::new());
     if !is_structured(&context.flow()) {
         prepare::one_end(*function);
-        left_alone = rounds(*function, &agreeing, &mut done, &mut choices, context);
+        left_alone = rounds(*function, (!all).then_some(&cold[..]), &agreeing, &mut done, &mut choices, context);
     }
     if applied && is_structured(&context.flow()) {
         applications::run(&agreeing, &mut done, &mut choices, context);
@@ -199,11 +218,13 @@ fn linearize<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
             phis: after.phis - before.phis,
         };
         let places = first.into_iter().collect();
-        context.remark("control flow".to_owned(), places, Reason::Linearized(done), None);
+        let gain = (!all).then_some(done.apart - done.row);
+        context.remark("control flow".to_owned(), places, Reason::Linearized(done), gain);
     }
     if left > 1 && left_alone == 0 {
         context.remark("control flow".to_owned(), Vec::new(), Reason::GoneOver { left }, None);
     }
+    true
 }
 
 /// Whether the control flow of a function reduces to one part.
@@ -227,10 +248,11 @@ fn counts(function: Function<'_>) -> Added {
     counts
 }
 
-/// Linearizes regions until all is structured, or until the rest is uniform or has calls that must not depend on more
-/// branches. Returns how many regions were left.
+/// Linearizes regions until all is structured, or until the rest is uniform, or has calls that must not depend on more
+/// branches, or gains nothing, where `cold` says to which blocks no lane comes. Returns how many regions were left.
 fn rounds<'m>(
     function: Function<'m>,
+    cold: Option<&[Block<'m>]>,
     agreeing: &[Block<'m>],
     done: &mut Linearized,
     choices: &mut Vec<Instruction<'m>>,
@@ -244,14 +266,24 @@ fn rounds<'m>(
             return left_alone.len();
         }
         let mut found = false;
+        let priced = cold.map(|cold| prediction::Priced::of(cold, context));
         let mut regions = parts.regions(&flow, function);
         while let Some(region) = regions.pop() {
             let blocks = || region.parts.iter().flat_map(|part| part.blocks.iter().copied());
             let parting = blocks().any(|block| block.terminator().successors().len() > 1 && !agreeing.contains(&block));
             let convergent = blocks().find_map(prepare::convergent);
-            if !parting || convergent.is_some() {
+            let nodes = |part: &Part<'m>| part.blocks.iter().map(|&block| flow.node(block)).collect::<Vec<_>>();
+            let predicted = priced.as_ref().map(|priced| {
+                priced.predict(&region.parts.iter().map(nodes).collect::<Vec<_>>(), context)
+            });
+            let loss = predicted.filter(|[apart, row]| apart - row < context.threshold());
+            if !parting || convergent.is_some() || loss.is_some() {
                 let at = convergent.unwrap_or_else(|| region.parts[0].entry.terminator());
-                let reason = if parting { Reason::Convergent } else { Reason::LanesAgree };
+                let reason = match loss {
+                    _ if !parting => Reason::LanesAgree,
+                    Some([apart, row]) if convergent.is_none() => Reason::RowsWithoutProfit { apart, row },
+                    _ => Reason::Convergent,
+                };
                 context.remark("control flow".to_owned(), vec![at.place()], reason, None);
                 let mut members: Vec<Block<'m>> = blocks().collect();
                 members.retain(|block| *block != region.parts[0].entry);
@@ -265,6 +297,8 @@ fn rounds<'m>(
             let mut plan = Plan::of(&graph, &leads);
             needless::take_away(&mut plan, &graph, &leads, level);
             let (guards, backs) = plan.guards();
+            let [apart, row] = predicted.unwrap_or_default();
+            (done.apart, done.row) = (done.apart + apart, done.row + row);
             done.regions += 1;
             done.parts += region.parts.len();
             done.guards += guards;
@@ -315,7 +349,7 @@ impl Parts {
     }
 
     /// As [`Parts::of`], of any control flow.
-    fn of_graph(control: &Graph, whole: &[Vec<NodeId>]) -> Parts {
+    pub(crate) fn of_graph(control: &Graph, whole: &[Vec<NodeId>]) -> Parts {
         let mut of: Vec<NodeId> = control.nodes().collect();
         for nodes in whole {
             for &node in nodes {
