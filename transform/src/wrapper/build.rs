@@ -49,12 +49,9 @@ impl Build {
     /// What code generation is to keep, as options of LLVM's, where a pass has made control flow structured or not:
     /// its changes of branches would be undone.
     pub(super) fn keeps(&self, structured: bool) -> Vec<&'static str> {
-        let gpu = self.shape == Shape::Gpu;
-        let lists = [
-            (self.layout == Layout::Ordered || gpu || structured, KEEP_ORDER),
-            (gpu || structured, KEEP_SHAPE),
-            (structured, KEEP_LOOPS),
-        ];
+        let shape = self.shape == Shape::Gpu || structured;
+        let order = self.layout == Layout::Ordered || shape;
+        let lists = [(order, KEEP_ORDER), (shape, KEEP_SHAPE)];
         lists.into_iter().filter(|(keeps, _)| *keeps).flat_map(|(_, words)| words.iter().copied()).collect()
     }
 
@@ -106,13 +103,9 @@ pub(super) const KEEP_SHAPE: &[&str] = &[
     "-disable-cgp-branch-opts",
 ];
 
-/// The pass that counts loops again, off: before it, loops with one header are taken apart, in an order that can leave
-/// an outer loop by a jump out of an inner one.
-pub(super) const KEEP_LOOPS: &[&str] = &["-mllvm", "-disable-lsr"];
-
 /// Whether an option of LLVM's is one of those above.
 pub(super) fn is_our_llvm_option(word: &str) -> bool {
-    [NO_UNSWITCHING, KEEP_ORDER, KEEP_SHAPE, KEEP_LOOPS].concat().contains(&word)
+    [NO_UNSWITCHING, KEEP_ORDER, KEEP_SHAPE].concat().contains(&word)
 }
 
 /// Values keep their names; what has no place does not get the place of what comes before it; and code generation does

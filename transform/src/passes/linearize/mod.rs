@@ -60,6 +60,7 @@ mod applications;
 mod by_way;
 mod equality;
 pub(crate) mod estimate;
+mod headers;
 mod needless;
 mod plan;
 mod prediction;
@@ -187,6 +188,7 @@ fn linearize<'m>(function: &mut Function<'m>, context: &mut Context<'m>) -> bool
     let agreeing: Vec<Block<'m>> = context.flow().blocks().iter().copied().filter(|&b| agree(context, b)).collect();
     let equalities = equality::make_values(*function, |block| agreeing.contains(&block));
     if structured && equalities == 0 {
+        headers::separate(context);
         return true;
     }
     let switches = if structured { Vec::new() } else { switches };
@@ -207,6 +209,7 @@ fn linearize<'m>(function: &mut Function<'m>, context: &mut Context<'m>) -> bool
     }
     context.settle();
     by_way::settle(&choices, context);
+    headers::separate(context);
     let left = Parts::of(&context.flow(), &[]).left.len();
     if done.regions > 0 || done.switches > 0 || done.equalities > 0 {
         let after = counts(*function);
@@ -273,9 +276,9 @@ fn rounds<'m>(
             let parting = blocks().any(|block| block.terminator().successors().len() > 1 && !agreeing.contains(&block));
             let convergent = blocks().find_map(prepare::convergent);
             let nodes = |part: &Part<'m>| part.blocks.iter().map(|&block| flow.node(block)).collect::<Vec<_>>();
-            let predicted = priced.as_ref().map(|priced| {
-                priced.predict(&region.parts.iter().map(nodes).collect::<Vec<_>>(), context)
-            });
+            let predicted = priced
+                .as_ref()
+                .map(|priced| priced.predict(&region.parts.iter().map(nodes).collect::<Vec<_>>(), context));
             let loss = predicted.filter(|[apart, row]| apart - row < context.threshold());
             if !parting || convergent.is_some() || loss.is_some() {
                 let at = convergent.unwrap_or_else(|| region.parts[0].entry.terminator());

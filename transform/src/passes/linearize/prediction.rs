@@ -80,13 +80,18 @@ impl Priced {
             let mut leads: Vec<usize> = nodes.iter().flat_map(out).filter(|&to| to != part).collect();
             leads.sort_unstable();
             leads.dedup();
-            leads.iter().filter(|&&to| to < end).for_each(|&to| _ = inside.edge(NodeId(part as u32), NodeId(to as u32)));
+            leads
+                .iter()
+                .filter(|&&to| to < end)
+                .for_each(|&to| _ = inside.edge(NodeId(part as u32), NodeId(to as u32)));
             let leaves = |node: &&NodeId| out(node).any(|to| to != part);
             passage.leads.push(leads);
-            passage.fetches.push(nodes.iter().map(|&node| self.turns(node, &part_of) * self.fetches[node.index()]).sum());
+            passage
+                .fetches
+                .push(nodes.iter().map(|&node| self.turns(node, &part_of) * self.fetches[node.index()]).sum());
             passage.agree.push(nodes.iter().filter(leaves).all(|node| self.agree[node.index()]));
         }
-        passage.predict(&inside.build(NodeId(0)), context)
+        passage.predict(&inside.build(NodeId(0)), context.settings().number("level"), context.costs().guard())
     }
 
     /// How often a node runs each time that control comes to its part: for the loops that lie in that.
@@ -153,17 +158,17 @@ struct Passage {
 
 impl Passage {
     /// The fetches of a warp that goes through the region once: as it is, and in a row.
-    fn predict(&self, inside: &Graph, context: &Context<'_>) -> [i64; 2] {
+    fn predict(&self, inside: &Graph, level: i64, guard: i64) -> [i64; 2] {
         let (ways, end) = (self.ways(inside), self.leads.len());
         let mut plan = Plan::of(inside, &self.leads);
-        needless::take_away(&mut plan, inside, &self.leads, context.settings().number("level"));
+        needless::take_away(&mut plan, inside, &self.leads, level);
         let mut builder = Builder::new(end + 1);
         for (from, to) in self.leads.iter().enumerate() {
             to.iter().for_each(|&to| _ = builder.edge(NodeId(from as u32), NodeId(to as u32)));
         }
         let apart = issued(&builder.build(NodeId(0)), end, &[&self.fetches[..], &[0]].concat(), &ways);
         let of_step = |step: &Step| match *step {
-            Step::Guard { .. } | Step::Back { .. } => context.costs().guard(),
+            Step::Guard { .. } | Step::Back { .. } => guard,
             Step::Body { part, .. } if self.leads[part].len() > 1 => self.fetches[part] + CHOICE,
             Step::Body { part, .. } | Step::Endless { part } => self.fetches[part],
             Step::End => 0,
@@ -211,7 +216,11 @@ fn in_row(plan: &Plan, way: &[usize]) -> Vec<usize> {
         steps.push(at);
         at = match plan.steps[at] {
             Step::Guard { part, yes, no } | Step::Back { head: part, yes, no } => {
-                if way[turn] == part { yes } else { no }
+                if way[turn] == part {
+                    yes
+                } else {
+                    no
+                }
             }
             Step::Body { next, .. } => {
                 turn += 1;
@@ -269,7 +278,49 @@ fn issued(graph: &Graph, end: usize, fetches: &[i64], ways: &[Vec<usize>]) -> i6
                 stack.push((all.clone(), Some(place)));
             }
         }
-        stack.extend(running.chunk_by(|a, b| a.0 == b.0).map(|side| (side.iter().map(|&(_, lane)| lane).collect(), None)));
+        stack.extend(
+            running.chunk_by(|a, b| a.0 == b.0).map(|side| (side.iter().map(|&(_, lane)| lane).collect(), None)),
+        );
     }
     sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a warp takes as it is and in a row, by the parts that each part leads to, their number for what follows.
+    fn predicted(leads: &[&[usize]], fetches: &[i64], agree: bool) -> [i64; 2] {
+        let end = leads.len();
+        let mut inside = Builder::new(end);
+        for (from, to) in leads.iter().enumerate() {
+            to.iter().filter(|&&to| to < end).for_each(|&to| _ = inside.edge(NodeId(from as u32), NodeId(to as u32)));
+        }
+        let leads = leads.iter().map(|to| to.to_vec()).collect();
+        let passage = Passage { leads, fetches: fetches.to_vec(), agree: vec![agree; end] };
+        passage.predict(&inside.build(NodeId(0)), 4, 2)
+    }
+
+    #[test]
+    fn a_short_circuit_takes_the_guard_and_the_choices_more_since_its_lanes_meet_by_themselves() {
+        // if (0 || 1) { 2 } 3
+        let [apart, row] = predicted(&[&[1, 2], &[2, 3], &[3]], &[10, 10, 20], false);
+        assert_eq!(apart, 40);
+        assert!(row > apart && row <= apart + 4 * CHOICE, "{row}");
+    }
+
+    #[test]
+    fn a_loop_with_two_entries_gains_unless_lanes_agree() {
+        // 0 leads to 1 and to 2, these to each other and out.
+        let graph: [&[usize]; 3] = [&[1, 2], &[2, 3], &[1, 3]];
+        let [apart, row] = predicted(&graph, &[10, 100, 100], false);
+        assert!(5 * row < 4 * apart, "{apart}, then {row}");
+        let [apart, row] = predicted(&graph, &[10, 100, 100], true);
+        assert!(row >= apart, "{apart}, then {row}");
+    }
+
+    #[test]
+    fn a_way_on_without_an_end_is_followed_for_a_while() {
+        assert_eq!(predicted(&[&[1], &[1]], &[3, 5], false)[0], 3 + 5 * (MOST_PARTS as i64 - 1));
+    }
 }
