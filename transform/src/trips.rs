@@ -17,10 +17,10 @@ pub struct InnerLoop {
     pub turns: i64,
 }
 
-/// What a turn of merged loops takes besides, by which a gain is less: values that its parts hand on. Of loops that gain
-/// by trip counts alone, those of `utf8` (gpu-kernels) and `nqueens` (linearization) gain 4.7 and 1.4 fetches a turn,
-/// and the programs take 1.2 and 2.9 times as many as before; those of `mum`, `stack_machine`, `julia` and `ray_march`
-/// gain 12 to 60, and the programs take 0.57 to 0.96 times as many.
+/// What a turn of merged loops takes besides, by which a gain is less: values that its parts hand on. Of loops that
+/// gain by trip counts alone, those of `utf8` (gpu-kernels) and `nqueens` (linearization) gain 4.7 and 1.4 fetches a
+/// turn, and the programs take 1.2 and 2.9 times as many as before; those of `mum`, `stack_machine`, `julia` and
+/// `ray_march` gain 12 to 60, and the programs take 0.57 to 0.96 times as many.
 const OF_A_TURN: i64 = 8;
 
 /// The inner loops of a trace.
@@ -34,8 +34,8 @@ impl Trips {
         Trips(Arc::new(loops))
     }
 
-    /// The fetches that it saves to merge the loop of a function that has these lines, of files without folders; none where no such
-    /// loop ran. Of several that share lines the one that gains least counts.
+    /// The fetches that it saves to merge the loop of a function that has these lines, of files without folders; none
+    /// where no such loop ran. Of several that share lines the one that gains least counts.
     #[must_use]
     pub fn gain<'a>(&self, function: &str, lines: impl Iterator<Item = (&'a str, u32)> + Clone) -> Option<i64> {
         let is_it = |of: &&InnerLoop| {

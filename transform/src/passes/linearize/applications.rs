@@ -4,8 +4,9 @@
 //!   done with the inner loop begins the next iteration of the outer one, and joins the others in the inner loop. It
 //!   pays if lanes need different numbers of inner iterations that level out over iterations of the outer loop: then
 //!   the inner loop runs as often as the lane with the largest total needs, not as the sum of the maxima. It costs the
-//!   guards of all parts in each iteration. With the trip counts of a trace ([`Trips`](crate::Trips)), loops are merged
-//!   only where those say that it pays.
+//!   guards of all parts in each iteration. Loops are merged where the trip counts of a trace ([`Trips`](crate::Trips))
+//!   say that it gains `threshold` fetches; without a trace, at a threshold of 0 or less. What is unstructured in the
+//!   function is linearized with them.
 //! - `max-depth=N` (section 5.3): what lies under more than N branches is put in a row, so that lanes that part there
 //!   come back to the same height of a reconvergence stack before they part again.
 //! - `interleave=yes` (figure 7): the blocks of two arms alternate in the row, so that values that one arm loads are

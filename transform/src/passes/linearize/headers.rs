@@ -13,52 +13,59 @@
 //!                             branch more, outer, end
 //! ```
 //!
-//! LLVM sees one loop with two ends of its turn in the former, and takes it apart before it reduces the strength of what
-//! loops count: sometimes so that the outer loop is left by a jump out of the inner one, and control flow is structured
-//! no more.
+//! LLVM sees one loop with two ends of its turn in the former, and takes it apart before it reduces the strength of
+//! what loops count: sometimes so that the outer loop is left by a jump out of the inner one, and control flow is
+//! structured no more.
 
-use std::cmp::Reverse;
-
-use flowgraph::{Graph, NodeId};
+use flowgraph::{Builder, Graph, NodeId};
 
 use super::prepare::replace_phi;
+use super::{Parts, is_structured};
 use crate::context::Context;
 use crate::llvm::Block;
 
-/// Gives each back edge of the function a header of its own; that of the smallest loop keeps the block.
+/// Gives each back edge of a structured function a header of its own, as long as it stays structured.
 pub(super) fn separate(context: &mut Context<'_>) {
+    while let Some((head, inner)) = next(context) {
+        before(head, &inner);
+    }
+}
+
+/// The next head of several loops, and the ends of all but the outermost.
+fn next<'m>(context: &mut Context<'m>) -> Option<(Block<'m>, Vec<Block<'m>>)> {
     let (flow, loops, dominators) = (context.flow(), context.loops(), context.dominators());
-    let graph = flow.graph();
-    for id in loops.ids() {
-        let head = loops.header(id);
-        let mut ends: Vec<NodeId> =
+    if !is_structured(&flow) {
+        return None;
+    }
+    loops.ids().find_map(|id| {
+        let (graph, head) = (flow.graph(), loops.header(id));
+        let ends: Vec<NodeId> =
             graph.predecessors(head).iter().copied().filter(|&from| loops.contains(id, from)).collect();
-        ends.sort_by_key(|&end| Reverse(body(graph, head, end)));
         let is_simple = |&end: &NodeId| {
             let ways = flow.block(end).terminator().successors();
             dominators.dominates(head, end) && ways.iter().filter(|&&to| to == flow.block(head)).count() == 1
         };
-        if ends.iter().all(is_simple) && !flow.block(head).is_handler() {
-            let mut inner: Vec<Block<'_>> = ends.iter().map(|&end| flow.block(end)).collect();
-            while inner.len() > 1 {
-                inner.remove(0);
-                before(flow.block(head), &inner);
-            }
+        if ends.len() < 2 || !ends.iter().all(is_simple) || flow.block(head).is_handler() {
+            return None;
         }
-    }
+        let inner = |outer: NodeId| ends.iter().copied().filter(|&end| end != outer).collect::<Vec<_>>();
+        let fits = |inner: &Vec<NodeId>| Parts::of_graph(&with_outer(graph, head, inner), &[]).left.len() == 1;
+        let inner = ends.iter().map(|&outer| inner(outer)).find(fits)?;
+        Some((flow.block(head), inner.into_iter().map(|end| flow.block(end)).collect()))
+    })
 }
 
-/// How many nodes lead to the end of a turn without going through the head.
-fn body(graph: &Graph, head: NodeId, end: NodeId) -> usize {
-    let mut found = vec![head];
-    let mut open = vec![end];
-    while let Some(node) = open.pop() {
-        if !found.contains(&node) {
-            found.push(node);
-            open.extend_from_slice(graph.predecessors(node));
+/// The graph with a node before a head, to which all lead but the ends of inner loops.
+fn with_outer(graph: &Graph, head: NodeId, inner: &[NodeId]) -> Graph {
+    let outer = NodeId(graph.node_count() as u32);
+    let mut builder = Builder::new(graph.node_count() + 1);
+    for from in graph.nodes() {
+        for &to in graph.successors(from) {
+            builder.edge(from, if to == head && !inner.contains(&from) { outer } else { to });
         }
     }
-    found.len()
+    builder.edge(outer, head);
+    builder.build(graph.entry())
 }
 
 /// Puts a block before a head, into which all lead but the ends of inner loops.

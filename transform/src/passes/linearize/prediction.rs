@@ -32,6 +32,10 @@ const LEAST: i64 = 3;
 /// Choosing whose turn is next: a move of each number.
 const CHOICE: i64 = 2;
 
+/// Moves at a guard: each value that a part behind it uses has a phi there, and code generation makes a move of one in
+/// eight (`estimate.rs`). In 200 random programs of jumps 8 phis come to a guard.
+const MOVES: i64 = 1;
+
 /// A control flow with what is known of its nodes.
 pub(super) struct Priced {
     graph: Graph,
@@ -168,7 +172,7 @@ impl Passage {
         }
         let apart = issued(&builder.build(NodeId(0)), end, &[&self.fetches[..], &[0]].concat(), &ways);
         let of_step = |step: &Step| match *step {
-            Step::Guard { .. } | Step::Back { .. } => guard,
+            Step::Guard { .. } | Step::Back { .. } => guard + MOVES,
             Step::Body { part, .. } if self.leads[part].len() > 1 => self.fetches[part] + CHOICE,
             Step::Body { part, .. } | Step::Endless { part } => self.fetches[part],
             Step::End => 0,
@@ -189,7 +193,7 @@ impl Passage {
                 let around = loops.innermost(NodeId(part as u32));
                 let stays = |to: &usize| around.is_some_and(|id| *to < end && loops.contains(id, NodeId(*to as u32)));
                 let (inside, outside): (Vec<usize>, Vec<usize>) = self.leads[part].iter().partition(|to| stays(to));
-                let leaves = inside.is_empty() || !outside.is_empty() && random % TRIPS == 0;
+                let leaves = inside.is_empty() || !outside.is_empty() && random.is_multiple_of(TRIPS);
                 let sides = if leaves { outside } else { inside };
                 let Some(&next) = sides.get((random / TRIPS) as usize % sides.len().max(1)) else { break };
                 way.push(next);
