@@ -310,7 +310,7 @@ mod tests {
         // if (0 || 1) { 2 } 3
         let [apart, row] = predicted(&[&[1, 2], &[2, 3], &[3]], &[10, 10, 20], false);
         assert_eq!(apart, 40);
-        assert!(row > apart && row <= apart + 4 * CHOICE, "{row}");
+        assert_eq!(row, apart + 2 * CHOICE + 2 * (2 + MOVES));
     }
 
     #[test]
