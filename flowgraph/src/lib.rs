@@ -19,8 +19,6 @@
 //! | which parts have one way in and one way out, inside which others | [`Regions`] | O((n + m) log n) |
 //! | is it structured, and what is left if not | [`Reduction`] | O((n + m) d log n), branches of d ways |
 //! | which edges make it unstructured | [`unstructured_edges`] | O((n + m) d), loops nested d deep |
-//! | which parts have all edges in from one node and out to one, around these | [`UnstructuredRegion`] | O(n m log n) |
-//! | which parts are structured, between a node and its immediate post-dominator | [`structured_regions`] | O(n² m) at worst |
 //! | are two parts of the same shape, and which node stands for which | [`isomorphism()`] | O(n + m), mostly |
 //! | where may threads wait while this node runs | [`frontiers()`] | O(n m) at worst |
 //! | where are lanes that a point is predicted for joined, waited for and let go | [`CollectingRegion`] | O(n + m); operations O(n m) at worst |
@@ -70,11 +68,7 @@ pub use joins::structured::{Join, StructuredJoins};
 pub use structure::isomorphism::{Part, isomorphism};
 pub use structure::reduction::Reduction;
 pub use structure::regions::{RegionId, Regions};
-pub use structure::structured_regions::{StructuredRegion, structured_regions};
-pub use structure::unstructured::{
-    UnstructuredEdge, UnstructuredRegion, common_dominator, common_post_dominator, unstructured_edges,
-    unstructured_regions,
-};
+pub use structure::unstructured::{UnstructuredEdge, unstructured_edges};
 pub use walk::DepthFirst;
 
 /// Marks "none" in vectors of dense indices.

@@ -76,6 +76,12 @@ def lockstep(*words, **options) -> str | None:
     return run(binary(), *words, **options)
 
 
+def ungated(passes: str) -> str:
+    """`linearize` as its paper has it: of all that is unstructured, whether it gains by prediction or not."""
+    name, _, words = passes.partition(":")
+    return passes if name != "linearize" else ":".join([name, ",".join(["threshold=-1000", *([words] if words else [])])])
+
+
 def build(source: str | Path, to: Path, passes: str = "none", flags: list = (), how: list = ()) -> Path:
     """A program built by `lockstep cc`, whose own options are in `how`."""
     lockstep("cc", "--transform", passes, *how, "--", "-std=gnu11", *flags, *INCLUDES, source, "-o", to, "-pthread", "-lm")

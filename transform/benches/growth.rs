@@ -37,7 +37,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Lists of passes that are measured besides each pass alone: what one makes is the next one's input.
 const LISTS: [&str; 4] =
-    ["fcs,linearize", "fcs,meld,linearize", "fcs,split-nodes", "meld,fcs,tail-merge,branch-fusion"];
+    ["fcs,linearize:threshold=-1000", "fcs,meld,linearize", "fcs,split-nodes", "meld,fcs,tail-merge,branch-fusion"];
 
 type Shape = (&'static str, fn(usize) -> String);
 

@@ -143,6 +143,17 @@ impl Pipeline {
         self.passes.iter().any(|pass| pass.entry().structures)
     }
 
+    /// Whether one of them did, by what they say: passes without a threshold are taken to, and so is all that is asked
+    /// of those with the lowest.
+    pub(crate) fn has_structured(&self, remarks: &[Remark]) -> bool {
+        let all = |pass: &Spec<Pass>| {
+            let threshold = pass.settings.iter().find(|(parameter, _)| parameter.name == THRESHOLD.name);
+            threshold.is_none_or(|(_, threshold)| threshold <= passes::linearize::ALL)
+        };
+        let took = |pass: &Spec<Pass>| remarks.iter().any(|r| r.pass == pass.entry().name && r.is_taken());
+        self.passes.iter().any(|pass| pass.entry().structures && (all(pass) || took(pass)))
+    }
+
     /// The names, in order.
     #[must_use]
     pub fn names(&self) -> Vec<&'static str> {

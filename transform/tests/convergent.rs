@@ -66,7 +66,7 @@ join:
     ),
     (
         "in the cases of a switch, with calls of one function",
-        &["fcs", "linearize", "split-nodes", "structurizecfg"],
+        &["fcs", "linearize:threshold=-1000", "split-nodes", "structurizecfg"],
         "entry:
   switch i32 %a, label %join [ i32 1, label %one
     i32 2, label %two
@@ -153,7 +153,7 @@ join:
     ),
     (
         "behind a short circuit",
-        &["linearize", "split-nodes", "structurizecfg"],
+        &["linearize:threshold=-1000", "split-nodes", "structurizecfg"],
         "entry:
   br i1 %c, label %both, label %also
 also:
@@ -168,7 +168,7 @@ join:
     ),
     (
         "in a loop with two ways in",
-        &["linearize", "split-nodes", "structurizecfg"],
+        &["linearize:threshold=-1000", "split-nodes", "structurizecfg"],
         "entry:
   br i1 %c, label %one, label %two
 one:

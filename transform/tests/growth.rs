@@ -11,13 +11,13 @@ use transform::{Kind, Pipeline, Reason, Remark};
 const LISTS: [&str; 9] = [
     "fcs",
     "meld",
-    "linearize",
+    "linearize:threshold=-1000",
     "split-nodes",
     "structurizecfg",
-    "fcs,linearize",
-    "fcs,meld,linearize",
+    "fcs,linearize:threshold=-1000",
+    "fcs,meld,linearize:threshold=-1000",
     "fcs,split-nodes",
-    "meld,fcs,tail-merge,branch-fusion,linearize",
+    "meld,fcs,tail-merge,branch-fusion,linearize:threshold=-1000",
 ];
 
 /// A machine with a stack in C: a switch of so many cases in a loop. All of them call the same functions and have
@@ -82,13 +82,13 @@ fn code_grows_to_twice_its_size_at_most() {
 
 #[test]
 fn where_rows_or_copies_would_take_too_much_a_remark_says_how_much() {
-    let (_, remarks) = grown(120, "linearize");
+    let (_, remarks) = grown(120, "linearize:threshold=-1000");
     let left = |remark: &Remark| match remark.reason {
         Reason::GrowsTooMuch { added, most } => added > most && remark.kind() == Kind::Left,
         _ => false,
     };
     assert!(remarks.iter().any(left), "{remarks:?}");
-    let (times, remarks) = grown(120, "linearize:growth=1000000");
+    let (times, remarks) = grown(120, "linearize:threshold=-1000,growth=1000000");
     assert!(!remarks.iter().any(left) && times > 1.2, "{times} {remarks:?}");
     let (_, remarks) = grown(120, "split-nodes");
     assert!(remarks.iter().any(|remark| matches!(remark.reason, Reason::GoneOver { left } if left > 1)), "{remarks:?}");
@@ -96,7 +96,7 @@ fn where_rows_or_copies_would_take_too_much_a_remark_says_how_much() {
 
 #[test]
 fn small_functions_are_made_structured_whatever_they_grow_to() {
-    for passes in ["linearize", "split-nodes"] {
+    for passes in ["linearize:threshold=-1000", "split-nodes"] {
         let (_, remarks) = grown(2, passes);
         assert!(remarks.iter().all(Remark::is_taken) && !remarks.is_empty(), "{passes}: {remarks:?}");
     }

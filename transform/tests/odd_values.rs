@@ -472,7 +472,7 @@ fn no_odd_value_has_a_whole_file_refused() {
             continue;
         }
         tried.insert(what);
-        let all = "fcs,tail-merge,branch-fusion,meld,spill,linearize".to_owned();
+        let all = "fcs,tail-merge,branch-fusion,meld,spill,linearize:threshold=-1000".to_owned();
         let allocators = ["div", "rem", "linear"].map(|name| format!("spill:registers=2,allocator={name},loads=simt"));
         for passes in REGISTRY.iter().map(forced).chain(allocators).chain([all]) {
             let (_, remarks) = Pipeline::parse(&passes).unwrap().apply(read).unwrap();

@@ -101,6 +101,7 @@ fn read_trips(path: &Path) -> anyhow::Result<Trips> {
             file: file.rsplit('/').next().unwrap_or(file).to_owned(),
             line: line.parse().ok()?,
             gain: row["merging"]["gain"].as_i64()?,
+            turns: row["merging"]["trips_merged"].as_i64()?,
         })
     };
     Ok(Trips::of(rows.iter().filter_map(inner).collect()))

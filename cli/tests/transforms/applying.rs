@@ -49,7 +49,7 @@ fn lanes_that_are_done_with_an_inner_loop_join_the_others_at_each_level() {
     // 15 turns in each of the outer loop's two.
     assert_eq!(before.issued("merge_s2"), 30);
     for level in 0..=4 {
-        let after = traced(&format!("linearize:merge-loops=yes,level={level}"));
+        let after = traced(&format!("linearize:threshold=-1000,merge-loops=yes,level={level}"));
         assert_eq!(after.printed, before.printed);
         // 10 and then 15, or 15 and then 10: 25 for each lane, and no more for all.
         assert_eq!(after.issued("merge_s2"), 25, "level {level}");
@@ -58,7 +58,7 @@ fn lanes_that_are_done_with_an_inner_loop_join_the_others_at_each_level() {
 
 #[test]
 fn code_of_the_other_arm_fills_the_wait_for_a_load() {
-    let (before, after) = (traced("none"), traced("linearize:interleave=yes"));
+    let (before, after) = (traced("none"), traced("linearize:threshold=-1000,interleave=yes"));
     assert_eq!(after.printed, before.printed);
     let stalls = |traced: &Traced, latency: &str| traced.counts(latency)["load_stalls"].as_u64().unwrap();
     // All loads but those of the arms are there at once: latency 1 tells that nothing else waits.
@@ -99,7 +99,7 @@ fn trip_counts_of_a_trace_decide_where_loops_are_merged() {
         let gain = merging["gain"].as_i64().unwrap();
         assert_eq!(gain > 0, pays, "{work}: {merging}");
 
-        assert_eq!(trip_counts(&folder, work, &["--transform", "linearize:merge-loops=yes"]), printed);
+        assert_eq!(trip_counts(&folder, work, &["--transform", "linearize:threshold=-1000,merge-loops=yes"]), printed);
         let merged = fetches();
         assert_eq!(merged < before, pays, "{work}: {before} fetches, then {merged}");
         // The registers that are saved for it are not counted.

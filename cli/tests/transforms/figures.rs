@@ -66,7 +66,13 @@ fn a_block_behind_short_circuits_is_issued_once_instead_of_thrice() {
     folder.succeed(lockstep(), &words);
     let original = Fetches::of(&folder, "kernel");
     for level in 0..=4 {
-        build(&folder, &micro("short_circuit"), "4", &format!("linearize:level={level}"), Some(&printed));
+        build(
+            &folder,
+            &micro("short_circuit"),
+            "4",
+            &format!("linearize:threshold=-1000,level={level}"),
+            Some(&printed),
+        );
         no_lanes_miss_each_other(&folder, &original, "kernel", &format!("level {level}"));
         assert_eq!(issued(&folder, "ipdom"), ["b1", "b2", "b3", "b4", "b5", "b6"], "level {level}");
     }
@@ -82,14 +88,14 @@ fn arms_of_a_branch_are_interleaved() {
     // What each arm loads is used by the next instruction.
     assert_eq!(number(&folder, "load_stalls"), 2 * 19);
     let before = number(&folder, "fetches") + number(&folder, "load_stalls");
-    build(&folder, &micro("two_arms"), "4", "linearize:interleave=yes,level=0", Some(&printed));
+    build(&folder, &micro("two_arms"), "4", "linearize:threshold=-1000,interleave=yes,level=0", Some(&printed));
     // The paper has 6 before 4; what each arm loads comes before what either uses in both orders.
     assert_eq!(issued(&folder, "ipdom"), ["b1", "b2", "b5", "b3", "b4", "b6", "b7"]);
     // Both loads are under way together, and checks come between.
     assert_eq!(number(&folder, "load_stalls"), 13);
     // Without the checks whose answer is known, lanes still meet behind both loads, and it pays: the guards take fewer
     // cycles than the loads did.
-    build(&folder, &micro("two_arms"), "4", "linearize:interleave=yes", Some(&printed));
+    build(&folder, &micro("two_arms"), "4", "linearize:threshold=-1000,interleave=yes", Some(&printed));
     let order = issued(&folder, "ipdom");
     let (mut loads, mut uses) = (order[1..3].to_vec(), order[3..].to_vec());
     loads.sort_unstable();
@@ -107,10 +113,10 @@ fn lanes_wait_behind_an_inner_loop_for_the_longest_unless_it_is_merged() {
     // Section 2.3: 15 turns of the inner loop in both turns of the outer.
     assert_eq!(counts(&before)["b2"], 30);
     // It is structured: the pass leaves it.
-    build(&folder, &micro("trip_counts"), "4", "linearize", Some(&printed));
+    build(&folder, &micro("trip_counts"), "4", "linearize:threshold=-1000", Some(&printed));
     assert_eq!(issued(&folder, "ipdom"), before);
     // As many as the lane with the most turns in all needs.
-    build(&folder, &micro("trip_counts"), "4", "linearize:merge-loops=yes", Some(&printed));
+    build(&folder, &micro("trip_counts"), "4", "linearize:threshold=-1000,merge-loops=yes", Some(&printed));
     assert_eq!(counts(&issued(&folder, "ipdom"))["b2"], 25);
 }
 
@@ -221,7 +227,7 @@ fn graphs_that_escape_definition_1_are_issued_as_thread_frontiers_would() {
     );
     let original = Fetches::of(&folder, "graph");
     for level in [0, 4] {
-        build(&folder, &source, "8", &format!("linearize:level={level}"), Some(&printed));
+        build(&folder, &source, "8", &format!("linearize:threshold=-1000,level={level}"), Some(&printed));
         let after = issued(&folder, "ipdom");
         for (block, times) in counts(&after) {
             assert!(times <= frontiers[block], "level {level}: {block} {times} times, not {}", frontiers[block]);
@@ -301,7 +307,9 @@ fn three_ifs_in_each_other_take_seven_entries_of_a_stack_and_five_in_a_row() {
     assert_eq!(number(&folder, "stack_depth"), 7);
     // One branch stays above the row. A check whose sides both are blocks takes two entries, as a branch does; at level
     // 0 the side that skips is the place where lanes meet, and takes none.
-    for (pass, entries) in [("linearize:max-depth=1", 5), ("linearize:max-depth=1,level=0", 4)] {
+    for (pass, entries) in
+        [("linearize:threshold=-1000,max-depth=1", 5), ("linearize:threshold=-1000,max-depth=1,level=0", 4)]
+    {
         build(&folder, &micro("nested_ifs"), "4", pass, Some(&printed));
         assert_eq!(number(&folder, "stack_depth"), entries, "{pass}");
     }

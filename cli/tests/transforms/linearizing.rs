@@ -50,7 +50,7 @@ fn lanes_that_wait_at_post_dominators_run_no_block_twice() {
     assert_eq!((before["either_x"], before["escape_x"]), (2, 2));
     for level in ["0", "1", "2", "3", "4"] {
         let program = format!("level{level}");
-        assert_eq!(traced(&folder, &program, &format!("linearize:level={level}")), expected);
+        assert_eq!(traced(&folder, &program, &format!("linearize:threshold=-1000,level={level}")), expected);
         let after = issued(&folder, &program, "ipdom");
         for block in ["figure_1_b3", "figure_1_b5", "either_x", "escape_x"] {
             assert_eq!(after[block], 1, "level {level}: {block}");

@@ -3,5 +3,4 @@
 pub(crate) mod isomorphism;
 pub(crate) mod reduction;
 pub(crate) mod regions;
-pub(crate) mod structured_regions;
 pub(crate) mod unstructured;

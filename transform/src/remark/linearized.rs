@@ -20,6 +20,10 @@ pub struct Linearized {
     pub edges: usize,
     /// Branches and choices on equality of floating-point numbers, two jumps on x86, that became one.
     pub equalities: usize,
+    /// By the prediction, if one was made: fetches of a warp that goes once through each region as it was.
+    pub apart: i64,
+    /// The same in rows.
+    pub row: i64,
     /// What was added, less what went.
     pub added: Added,
 }
@@ -50,6 +54,8 @@ impl Linearized {
             ("backs", self.backs as i64),
             ("edges", self.edges as i64),
             ("equalities", self.equalities as i64),
+            ("apart", self.apart),
+            ("row", self.row),
             ("blocks", self.added.blocks),
             ("compares", self.added.compares),
             ("branches", self.added.branches),
@@ -61,7 +67,7 @@ impl Linearized {
 
 impl fmt::Display for Linearized {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Linearized { switches, regions, parts, guards, backs, edges, equalities, added } = self;
+        let Linearized { switches, regions, parts, guards, backs, edges, equalities, added, .. } = self;
         let Added { blocks, compares, branches, selects, phis } = added;
         write!(
             f,
@@ -69,6 +75,9 @@ impl fmt::Display for Linearized {
              ends of loops; {switches} switches are branches; {blocks:+} blocks, {compares:+} comparisons, \
              {branches:+} branches, {selects:+} choices, {phis:+} phis"
         )?;
+        if self.apart != 0 {
+            write!(f, "; a warp takes about {} instructions, in a row {}", self.apart, self.row)?;
+        }
         if *equalities > 0 {
             write!(f, "; {equalities} floating-point comparisons for equality take one jump")?;
         }

@@ -254,6 +254,13 @@ pub enum Reason {
         /// So many fetches more; none where the trace has no turn of the loop.
         costs: Option<i64>,
     },
+    /// Left: by prediction, no region of the function gains in a row.
+    RowsWithoutProfit {
+        /// Fetches of a warp that goes through it once, of the region that loses least.
+        apart: i64,
+        /// The same in a row.
+        row: i64,
+    },
     /// Left: code for this target is priced as if it were for another, since there are no costs for it.
     PricedAsOther(String),
     /// Left: the pass knows nothing of this target.
@@ -341,6 +348,7 @@ impl Reason {
             Reason::Endless => "Endless",
             Reason::ArmCalls(_) => "ArmCalls",
             Reason::LoopsApart { .. } => "LoopsApart",
+            Reason::RowsWithoutProfit { .. } => "RowsWithoutProfit",
             Reason::PricedAsOther(_) => "PricedAsOther",
             Reason::OtherTarget(_) => "OtherTarget",
             Reason::GrowsTooMuch { .. } => "GrowsTooMuch",
@@ -385,6 +393,7 @@ impl Reason {
                 vec![("bytes", bytes as i64), ("capacity", capacity as i64)]
             }
             Reason::LoopsApart { costs } => costs.map(|costs| ("costs", costs)).into_iter().collect(),
+            Reason::RowsWithoutProfit { apart, row } => vec![("apart", apart), ("row", row)],
             Reason::GrowsTooMuch { added, most } => vec![("added", added as i64), ("most", most as i64)],
             Reason::GoneOver { left } => vec![("left", left as i64)],
             _ => Vec::new(),

@@ -60,6 +60,9 @@ impl fmt::Display for Reason {
             Reason::Attribute(name) => return write!(f, "the calls differ in the attribute {name}"),
             Reason::ArmCalls(callee) => return write!(f, "an arm calls {callee}, and calls are left to fcs"),
             Reason::LoopsApart { costs } => return linearized::write_apart(f, *costs),
+            Reason::RowsWithoutProfit { apart, row } => {
+                return write!(f, "no profit: a warp takes about {apart} instructions, in a row {row}");
+            }
             Reason::PricedAsOther(target) => {
                 return write!(f, "there are no costs for {target}; code is priced, and gains are meant, as on x86-64");
             }

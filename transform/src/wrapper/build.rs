@@ -45,6 +45,27 @@ pub struct Build {
     pub arguments: Vec<OsString>,
 }
 
+impl Build {
+    /// What code generation is to keep, as options of LLVM's, where a pass has made control flow structured or not:
+    /// its changes of branches would be undone.
+    pub(super) fn keeps(&self, structured: bool) -> Vec<&'static str> {
+        let shape = self.shape == Shape::Gpu || structured;
+        let order = self.layout == Layout::Ordered || shape;
+        let lists = [(order, KEEP_ORDER), (shape, KEEP_SHAPE)];
+        lists.into_iter().filter(|(keeps, _)| *keeps).flat_map(|(_, words)| words.iter().copied()).collect()
+    }
+
+    /// Of these, what it keeps only if a pass has made control flow structured.
+    pub(super) fn keeps_if_structured(&self) -> Vec<&'static str> {
+        if !self.passes.structures() {
+            return Vec::new();
+        }
+        let anyway = self.keeps(false);
+        let pairs = self.keeps(true);
+        pairs.chunks(2).filter(|pair| !anyway.chunks(2).any(|other| other == *pair)).flatten().copied().collect()
+    }
+}
+
 /// How a [`Build`] ended.
 #[derive(Debug, Default)]
 pub struct Built {
@@ -82,13 +103,9 @@ pub(super) const KEEP_SHAPE: &[&str] = &[
     "-disable-cgp-branch-opts",
 ];
 
-/// The pass that counts loops again, off: before it, loops with one header are taken apart, in an order that can leave
-/// an outer loop by a jump out of an inner one.
-pub(super) const KEEP_LOOPS: &[&str] = &["-mllvm", "-disable-lsr"];
-
 /// Whether an option of LLVM's is one of those above.
 pub(super) fn is_our_llvm_option(word: &str) -> bool {
-    [NO_UNSWITCHING, KEEP_ORDER, KEEP_SHAPE, KEEP_LOOPS].concat().contains(&word)
+    [NO_UNSWITCHING, KEEP_ORDER, KEEP_SHAPE].concat().contains(&word)
 }
 
 /// Values keep their names; what has no place does not get the place of what comes before it; and code generation does

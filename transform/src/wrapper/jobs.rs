@@ -322,6 +322,17 @@ impl Job {
         }
     }
 
+    /// The same job without options of LLVM's, given as on a command line: of each, the first.
+    pub(super) fn without_llvm(&self, words: &[&str]) -> Job {
+        let mut job = self.clone();
+        for pair in words.chunks(2) {
+            if let Some(place) = job.0.windows(2).position(|found| found[0] == pair[0] && found[1] == pair[1]) {
+                job.0.drain(place..place + 2);
+            }
+        }
+        job
+    }
+
     /// Whether the compiler is to tell what it optimised.
     pub(super) fn asks_remarks(&self) -> bool {
         let asks = ["-Rpass", "-opt-record"];

@@ -37,7 +37,7 @@ mod words;
 use std::ffi::OsString;
 
 pub use self::build::{Build, Built, Layout, Shape};
-use self::build::{KEEP_LOOPS, KEEP_ORDER, KEEP_PLACES, KEEP_SHAPE, NO_UNSWITCHING, end_of_options, warn};
+use self::build::{KEEP_PLACES, NO_UNSWITCHING, end_of_options, warn};
 pub use self::module::to_module;
 use self::scratch::Scratch;
 use crate::Result;
@@ -107,17 +107,7 @@ fn command_line(build: &Build) -> Vec<OsString> {
         ours.push("-gline-tables-only");
     }
     ours.extend(NO_UNSWITCHING);
-    // The pass's changes of branches would be undone.
-    let linear = build.passes.structures();
-    if build.layout == Layout::Ordered || build.shape == Shape::Gpu || linear {
-        ours.extend(KEEP_ORDER);
-    }
-    if build.shape == Shape::Gpu || linear {
-        ours.extend(KEEP_SHAPE);
-    }
-    if linear {
-        ours.extend(KEEP_LOOPS);
-    }
+    ours.extend(build.keeps(build.passes.structures()));
     if build.keep_ir.is_some() {
         ours.extend(KEEP_PLACES);
     }

@@ -36,7 +36,18 @@ pub(super) fn direct(build: &Build, command: &Command, scratch: &Scratch) -> Res
         let Some(job) = command.job(&log) else { return Ok(None) };
         let lines = asks_for_lines(build);
         let (optimised_here, keep_ir) = (None, None);
-        let halves = Halves { job: &job, files, scratch, optimised_here, marks: false, alone: true, lines, keep_ir };
+        let if_structured = build.keeps_if_structured();
+        let halves = Halves {
+            job: &job,
+            files,
+            scratch,
+            optimised_here,
+            marks: false,
+            alone: true,
+            lines,
+            if_structured,
+            keep_ir,
+        };
         built.status = halves.finish(Product::OBJECT, &passes, &mut built.remarks)?;
     }
     Ok(Some(built))
@@ -65,6 +76,7 @@ pub(super) fn all(build: &Build, answer: &Answer, scratch: &Scratch) -> Result<B
                     marks: build.marks_iterations && job.has_openmp(),
                     alone,
                     lines: asks_for_lines(build),
+                    if_structured: build.keeps_if_structured(),
                     keep_ir: build.keep_ir.as_deref(),
                 };
                 halves.compile(product, &passes, &mut built.remarks)?
@@ -102,6 +114,8 @@ struct Halves<'a> {
     alone: bool,
     /// Whether the user has asked for line tables.
     lines: bool,
+    /// What code generation is to keep only where a pass has made control flow structured.
+    if_structured: Vec<&'static str>,
     /// Where the IR from which code is generated is kept.
     keep_ir: Option<&'a Path>,
 }
@@ -186,13 +200,15 @@ impl Halves<'_> {
     fn finish(&self, product: Product, passes: &Pipeline, remarks: &mut Vec<Remark>) -> Result<u8> {
         let start = SystemTime::now();
         let (mut module, looked_at) = self.transformed(product, passes)?;
+        let loose = (!passes.has_structured(&looked_at)).then(|| self.job.without_llvm(&self.if_structured));
+        let job = loose.as_ref().unwrap_or(self.job);
         remarks.extend(looked_at);
         let output = Path::new(self.job.output().unwrap_or_default());
         match product {
             Product::Code(_) => {
                 if let Some(folder) = self.keep_ir {
                     module = self.keep(folder, module)?;
-                } else if let Some(options) = self.code_options(product) {
+                } else if let Some(options) = self.code_options(job, product) {
                     if let Some(object) = module.into_object(&options) {
                         return status_of_output(replace(output, &object));
                     }
@@ -200,7 +216,7 @@ impl Halves<'_> {
                 }
                 let [_, transformed] = &self.files;
                 write(transformed, &module.to_bitcode())?;
-                self.generate_code(transformed, (start, SystemTime::now()))
+                self.generate_code(job, transformed, (start, SystemTime::now()))
             }
             Product::Bitcode => status_of_output(write(output, &module.to_bitcode())),
             Product::IrText => status_of_output(write(output, module.to_text().as_bytes())),
@@ -225,10 +241,10 @@ impl Halves<'_> {
     }
 
     /// With what the third step may be done in this process.
-    fn code_options(&self, product: Product) -> Option<CodeOptions> {
+    fn code_options(&self, job: &Job, product: Product) -> Option<CodeOptions> {
         // LLVM's options stay: an optimiser that ran here for the next job would see them.
         let apart = self.alone || self.optimised_here.is_none();
-        if product == Product::OBJECT && apart { code::options(self.job) } else { None }
+        if product == Product::OBJECT && apart { code::options(job) } else { None }
     }
 
     /// Keeps the IR under a name that its contents give it, and has the code's lines lead there.
@@ -248,8 +264,8 @@ impl Halves<'_> {
     }
 
     /// The third step. `passes` is when the second was done.
-    fn generate_code(&self, transformed: &Path, passes: (SystemTime, SystemTime)) -> Result<u8> {
-        self.run_on_bitcode(self.job.after_bitcode(transformed.as_os_str()), passes)
+    fn generate_code(&self, job: &Job, transformed: &Path, passes: (SystemTime, SystemTime)) -> Result<u8> {
+        self.run_on_bitcode(job.after_bitcode(transformed.as_os_str()), passes)
     }
 
     /// Does a part of the job that reads bitcode. `passes` is when that was changed last.

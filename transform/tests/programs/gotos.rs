@@ -148,19 +148,19 @@ pub(crate) fn asked() -> (u64, u64) {
 
 /// At each level, however much a function grows.
 pub(crate) const PASSES: &[&str] = &[
-    "linearize:level=0,growth=1000",
-    "linearize:level=1,growth=1000",
-    "linearize:level=2,growth=1000",
-    "linearize:level=3,growth=1000",
-    "linearize:level=4,growth=1000",
+    "linearize:threshold=-1000,level=0,growth=1000",
+    "linearize:threshold=-1000,level=1,growth=1000",
+    "linearize:threshold=-1000,level=2,growth=1000",
+    "linearize:threshold=-1000,level=3,growth=1000",
+    "linearize:threshold=-1000,level=4,growth=1000",
 ];
 
 /// What is in a row beside what was not structured.
 pub(crate) const APPLIED: &[&str] = &[
-    "linearize:merge-loops=yes,growth=1000",
-    "linearize:max-depth=1,level=1,growth=1000",
-    "linearize:interleave=yes,growth=1000",
-    "linearize:merge-loops=yes,interleave=yes,max-depth=2,growth=1000",
+    "linearize:threshold=-1000,merge-loops=yes,growth=1000",
+    "linearize:threshold=-1000,max-depth=1,level=1,growth=1000",
+    "linearize:threshold=-1000,interleave=yes,growth=1000",
+    "linearize:threshold=-1000,merge-loops=yes,interleave=yes,max-depth=2,growth=1000",
 ];
 
 #[test]
@@ -173,8 +173,10 @@ fn programs_of_jumps_print_the_same_with_loops_merged_and_arms_interleaved() {
 /// knew nothing, since a region that `max-depth` found in the row was taken for one that is entered again.
 #[test]
 fn what_a_part_of_merged_loops_gave_is_there_turns_later() {
-    let both =
-        ["linearize:merge-loops=yes,max-depth=2,growth=1000", "linearize:merge-loops=yes,max-depth=3,growth=1000"];
+    let both = [
+        "linearize:threshold=-1000,merge-loops=yes,max-depth=2,growth=1000",
+        "linearize:threshold=-1000,merge-loops=yes,max-depth=3,growth=1000",
+    ];
     assert!(linearized(531..532, &both) >= 2);
 }
 

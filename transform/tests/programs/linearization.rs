@@ -22,7 +22,7 @@ fn benchmarks_have_unstructured_edges_and_become_structured() {
         build::to_bitcode(&source, &bitcode, &["-O2"]);
         build::link(&bitcode, &program, &[]);
         let expected = build::output(&program, ["-p", "32"]);
-        for passes in ["linearize:level=0", "linearize:level=4"] {
+        for passes in ["linearize:threshold=-1000,level=0", "linearize:threshold=-1000,level=4"] {
             let what = format!("{name} after {passes}");
             let after = path("b.bc");
             let remarks = build::transform(&bitcode, passes, &after);
@@ -64,7 +64,7 @@ fn equality_of_floats_is_one_jump() {
     std::fs::write(&source, text).unwrap();
     for optimised in ["-O1", "-O2", "-O3"] {
         let mut split = 0;
-        for (pass, structured) in [("none", false), ("linearize", true)] {
+        for (pass, structured) in [("none", false), ("linearize:threshold=-1000", true)] {
             build::compile(&source, &object, pass, &[optimised]);
             let functions = machine::functions(&object);
             for name in ["goes", "structured", "chosen", "wide", "negated", "both", "ends", "one"] {
@@ -93,7 +93,7 @@ fn workloads_are_structured_at_each_level() {
         build::link(&bitcode, &program, openmp);
         let expected = build::output(&program, ["-p", "4"]);
         for level in 0..=4 {
-            let passes = format!("linearize:level={level}");
+            let passes = format!("linearize:threshold=-1000,level={level}");
             let what = format!("{} after {passes}", source.display());
             let after = path("b.bc");
             let remarks = build::transform(&bitcode, &passes, &after);
@@ -144,8 +144,9 @@ fn loops_without_an_end_come_last_in_the_row() {
     build::to_bitcode(&source, &bitcode, &["-O2"]);
     build::link(&bitcode, &program, &[]);
     let expected = build::output(&program, [""; 0]);
-    let applied = ["linearize:merge-loops=yes,interleave=yes", "linearize:max-depth=1"].map(str::to_owned);
-    for passes in (0..=4).map(|level| format!("linearize:level={level}")).chain(applied) {
+    let applied = ["linearize:threshold=-1000,merge-loops=yes,interleave=yes", "linearize:threshold=-1000,max-depth=1"]
+        .map(str::to_owned);
+    for passes in (0..=4).map(|level| format!("linearize:threshold=-1000,level={level}")).chain(applied) {
         let remarks = build::transform(&bitcode, &passes, &after);
         for name in ["inside", "two", "round"] {
             let of_it = |remark: &transform::Remark| remark.function == name && remark.is_taken();
@@ -187,7 +188,7 @@ fn the_guards_of_the_micro_programs_lie_in_registers() {
         let source = format!("micro/{name}.c");
         let before = listing(&source, "none");
         for level in 0..=4 {
-            let after = listing(&source, &format!("linearize:level={level}{asked}"));
+            let after = listing(&source, &format!("linearize:threshold=-1000,level={level}{asked}"));
             assert!(compares(&after) > compares(&before), "{name} has no guard at level {level}");
             assert!(!after.contains("# 4-byte"), "{name} at level {level}: {after}");
             let spills = spills_up_to.is_some_and(|most| level <= most);
@@ -200,5 +201,5 @@ fn the_guards_of_the_micro_programs_lie_in_registers() {
         }
     }
     // What is spilled is named so in the text: mcx needs more registers than there are.
-    assert!(listing("linearization/mcx/mcx.c", "linearize").contains("# 4-byte Spill"));
+    assert!(listing("linearization/mcx/mcx.c", "linearize:threshold=-1000").contains("# 4-byte Spill"));
 }

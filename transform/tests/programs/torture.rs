@@ -332,7 +332,7 @@ fn pipelines() -> Vec<String> {
     let passes = || REGISTRY.iter().filter(|pass| !["none", "speculative"].contains(&pass.name));
     let eager: Vec<String> = passes().filter_map(forced).collect();
     let all = "fcs:threshold=-1000,meld:threshold=-1000,tail-merge:threshold=-1000,branch-fusion:threshold=-1000,\
-               spill:registers=4,linearize";
+               spill:registers=4,linearize:threshold=-1000";
     passes().map(|pass| pass.name.to_owned()).chain(eager).chain([all.to_owned()]).collect()
 }
 

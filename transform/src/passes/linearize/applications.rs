@@ -4,8 +4,9 @@
 //!   done with the inner loop begins the next iteration of the outer one, and joins the others in the inner loop. It
 //!   pays if lanes need different numbers of inner iterations that level out over iterations of the outer loop: then
 //!   the inner loop runs as often as the lane with the largest total needs, not as the sum of the maxima. It costs the
-//!   guards of all parts in each iteration. With the trip counts of a trace ([`Trips`](crate::Trips)), loops are merged
-//!   only where those say that it pays.
+//!   guards of all parts in each iteration. Loops are merged where the trip counts of a trace ([`Trips`](crate::Trips))
+//!   say that it gains `threshold` fetches; without a trace, at a threshold of 0 or less. What is unstructured in the
+//!   function is linearized with them.
 //! - `max-depth=N` (section 5.3): what lies under more than N branches is put in a row, so that lanes that part there
 //!   come back to the same height of a reconvergence stack before they part again.
 //! - `interleave=yes` (figure 7): the blocks of two arms alternate in the row, so that values that one arm loads are
@@ -35,25 +36,35 @@ enum Application {
     Interleave,
 }
 
-/// Whether anything is asked for.
-pub(super) fn is_asked(context: &Context<'_>) -> bool {
+/// Whether anything is to be applied to the function.
+pub(super) fn is_asked(context: &mut Context<'_>) -> bool {
     !asked(context).is_empty()
 }
 
-fn asked(context: &Context<'_>) -> Vec<Application> {
-    let settings = context.settings();
+/// What is asked for and gains enough. What it gains is known of loops alone, by the trip counts of a trace; else it
+/// counts as nothing.
+fn asked(context: &mut Context<'_>) -> Vec<Application> {
+    let settings = context.settings().clone();
+    let unknown = context.threshold() <= 0;
     let mut asked = Vec::new();
-    if settings.number("merge-loops") == 1 {
+    if settings.number("merge-loops") == 1 && (unknown && context.trips().is_none() || pays(context)) {
         asked.push(Application::MergeLoops);
     }
-    if settings.number("interleave") == 1 {
+    if settings.number("interleave") == 1 && unknown {
         asked.push(Application::Interleave);
     }
     let depth = settings.number("max-depth");
-    if depth > 0 {
+    if depth > 0 && unknown {
         asked.push(Application::MaxDepth(depth as usize));
     }
     asked
+}
+
+/// Whether a loop of the function is known to pay as one with the loop around it.
+fn pays(context: &mut Context<'_>) -> bool {
+    let (flow, loops) = (context.flow(), context.loops());
+    let mut inner = loops.ids().filter(|&id| loops.parent(id).is_some());
+    context.trips().is_some() && inner.any(|id| decided(loops.members(id), &flow, context, &mut Vec::new()))
 }
 
 /// Applies what is asked for to a function that is structured, but not where all lanes go the same way: at `agreeing`
@@ -208,7 +219,7 @@ fn decided<'m>(inner: &[NodeId], flow: &Flow<'m>, context: &Context<'m>, left: &
     let function = flow.block(inner[0]).function().name();
     let gain = trips.gain(&function, lines.iter().map(|(file, line)| (file.as_str(), *line)));
     let reason = match gain {
-        Some(gain) if gain > 0 => return true,
+        Some(gain) if gain >= context.threshold() => return true,
         gain => Reason::LoopsApart { costs: gain.map(|gain| -gain) },
     };
     left.extend(blocks().next().map(|block| (block, reason)));

@@ -135,7 +135,7 @@ impl Rows {
 }
 
 /// The control flow with chains of branches in the place of switches, and one place where control leaves.
-fn lowered(flow: &Flow<'_>) -> Graph {
+pub(super) fn lowered(flow: &Flow<'_>) -> Graph {
     let mut edges: Vec<(NodeId, NodeId)> = Vec::new();
     let mut count = flow.blocks().len() as u32;
     let mut add = || {

@@ -32,6 +32,15 @@
 //!    result stays structured.
 //! 6. Again from step 2, with what became structured as a part, until all is.
 //! 7. At level 4, where a branch of a part is kept, the next turn is a constant on each side of it (`by_way.rs`).
+//! 8. Loops that share a header get one each (`headers.rs`).
+//!
+//! # What is linearized
+//! Regions in which a warp saves `threshold` fetches, by a prediction for the machine (`prediction.rs`). A GPU lets
+//! lanes meet behind short circuits, breaks and early returns by itself, so there a row only adds guards; it gains
+//! where lanes go round a loop apart that they entered at several places. Of 62 kernels of workloads/gpu-kernels 53
+//! take more under `hanoi` with all regions in rows, and none with those that gain. `threshold=-1000` linearizes all,
+//! as the paper does. `merge-loops` is held against the trip counts of a trace; what `max-depth` and `interleave` gain
+//! is not predicted, and they are applied at a threshold of 0 or less.
 //!
 //! # Why the meaning is kept
 //! A part runs when it is its turn, and only then; it chooses the next turn as its branch decided before. Guards have
@@ -51,7 +60,9 @@
 //! switch decides about a call that must not depend on more branches than before (`convergent`: barriers of GPUs); and
 //! regions with such calls, and what lies around them. Each has a remark. A switch costs a comparison for each target.
 //! The optimiser would turn the result back into something close to the original. So the pass has to run last, and
-//! `lockstep cc` then makes code generation keep the branches.
+//! `lockstep cc` makes code generation keep the branches of a file in which something was linearized. The prediction
+//! knows no trip counts, and not whether lanes part at all; and it is of the machine's meetings alone: that a row lets
+//! a GPU's compiler predicate more (`bitonic` on an H200: 1.18 times as fast) is not in it.
 //!
 //! Source: Anantpur and Govindarajan, *Taming control divergence in GPUs through control flow linearization*, CC 2014,
 //! algorithm 1.
@@ -60,8 +71,10 @@ mod applications;
 mod by_way;
 mod equality;
 pub(crate) mod estimate;
+mod headers;
 mod needless;
 mod plan;
+mod prediction;
 pub(crate) mod prepare;
 mod surgery;
 
@@ -71,7 +84,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::plan::Plan;
 use self::surgery::{Part, Region};
-use crate::context::{Context, Convergent};
+use crate::context::{Context, Convergent, THRESHOLD};
 use crate::flow::Flow;
 use crate::llvm::{Block, Function, Instruction, Opcode};
 use crate::pass::{Pass, Run};
@@ -85,6 +98,9 @@ pub(crate) const GROWTH: Parameter = Parameter {
     help: "how many times its instructions a function may have afterwards: what would take more is left",
 };
 
+/// With this threshold or a lower one all is linearized, whatever is gained, as in the paper.
+pub(crate) const ALL: i64 = -1000;
+
 /// Of this pass.
 const PARAMETERS: &[Parameter] = &[
     Parameter {
@@ -94,6 +110,11 @@ const PARAMETERS: &[Parameter] = &[
         help: "how many needless checks are removed: 0 none; 1 those that one path alone needs or does not need; 2 \
                also those under other checks; 3 a check also joins the block before it; 4 all whose answer is known, \
                and no choice is made twice",
+    },
+    Parameter {
+        help: "the least that a region must gain to be linearized: fetches that a warp saves that goes through it once, \
+               by prediction for the default machine; -1000: all regions are, and all that is asked for is applied",
+        ..THRESHOLD
     },
     GROWTH,
     Parameter {
@@ -137,38 +158,53 @@ pub(crate) const ENTRY: Pass = Pass {
 
 /// Linearizes what is not structured in a function.
 fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
-    linearize(function, context);
-    prepare::keep_returns(*function);
+    if linearize(function, context) {
+        prepare::keep_returns(*function);
+    }
 }
 
-fn linearize<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
+/// Whether the function is to keep its shape from here on: if not, nothing was changed.
+fn linearize<'m>(function: &mut Function<'m>, context: &mut Context<'m>) -> bool {
     let only_divergent = context.settings().number("only-divergent") == 1;
     let agree = |context: &Context<'m>, block: Block<'m>| only_divergent && context.lanes_agree(block);
     let switches = prepare::switches(*function);
     let parting = switches.iter().any(|&block| !agree(context, block));
     let applied = applications::is_asked(context);
+    let all = applied || context.threshold() <= ALL;
     let structured = !parting && !applied && is_structured(&context.flow());
     if let Some((at, reason)) = prepare::obstacle(*function) {
         if !structured {
             context.remark("control flow".to_owned(), vec![at.place()], reason, None);
         }
-        return;
+        return all;
     }
     let flow = context.flow();
     if let Some(reason) = estimate::obstacle(&flow, context.settings().number(GROWTH.name)).filter(|_| !structured) {
         context.remark("control flow".to_owned(), Vec::new(), reason, None);
-        return;
+        return all;
     }
     let convergent = Convergent::of(context);
     if let Some(at) = switches.iter().find(|&&block| !structured && convergent.is_parted_at(flow.node(block))) {
         context.remark("control flow".to_owned(), vec![at.terminator().place()], Reason::Convergent, None);
-        return;
+        return all;
+    }
+    let ends = function.blocks().into_iter();
+    let cold: Vec<Block<'m>> = ends.filter(|block| block.terminator().opcode() == Opcode::LLVMUnreachable).collect();
+    if !all {
+        let best = if structured { None } else { prediction::best(&cold, context) };
+        if best.is_none_or(|[apart, row]| apart - row < context.threshold()) {
+            if let Some([apart, row]) = best {
+                context.remark("control flow".to_owned(), Vec::new(), Reason::RowsWithoutProfit { apart, row }, None);
+            }
+            return false;
+        }
     }
     let before = counts(*function);
     let agreeing: Vec<Block<'m>> = context.flow().blocks().iter().copied().filter(|&b| agree(context, b)).collect();
     let equalities = equality::make_values(*function, |block| agreeing.contains(&block));
     if structured && equalities == 0 {
-        return;
+        headers::separate(context);
+        return true;
     }
     let switches = if structured { Vec::new() } else { switches };
     let mut done = Linearized { switches: switches.len(), equalities, ..Linearized::default() };
@@ -181,13 +217,14 @@ fn linearize<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
     let (mut left_alone, mut choices) = (0, Vec::new());
     if !is_structured(&context.flow()) {
         prepare::one_end(*function);
-        left_alone = rounds(*function, &agreeing, &mut done, &mut choices, context);
+        left_alone = rounds(*function, (!all).then_some(&cold[..]), &agreeing, &mut done, &mut choices, context);
     }
     if applied && is_structured(&context.flow()) {
         applications::run(&agreeing, &mut done, &mut choices, context);
     }
     context.settle();
     by_way::settle(&choices, context);
+    headers::separate(context);
     let left = Parts::of(&context.flow(), &[]).left.len();
     if done.regions > 0 || done.switches > 0 || done.equalities > 0 {
         let after = counts(*function);
@@ -199,11 +236,13 @@ fn linearize<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
             phis: after.phis - before.phis,
         };
         let places = first.into_iter().collect();
-        context.remark("control flow".to_owned(), places, Reason::Linearized(done), None);
+        let gain = (!all).then_some(done.apart - done.row);
+        context.remark("control flow".to_owned(), places, Reason::Linearized(done), gain);
     }
     if left > 1 && left_alone == 0 {
         context.remark("control flow".to_owned(), Vec::new(), Reason::GoneOver { left }, None);
     }
+    true
 }
 
 /// Whether the control flow of a function reduces to one part.
@@ -227,10 +266,11 @@ fn counts(function: Function<'_>) -> Added {
     counts
 }
 
-/// Linearizes regions until all is structured, or until the rest is uniform or has calls that must not depend on more
-/// branches. Returns how many regions were left.
+/// Linearizes regions until all is structured, or until the rest is uniform, or has calls that must not depend on more
+/// branches, or gains nothing, where `cold` says to which blocks no lane comes. Returns how many regions were left.
 fn rounds<'m>(
     function: Function<'m>,
+    cold: Option<&[Block<'m>]>,
     agreeing: &[Block<'m>],
     done: &mut Linearized,
     choices: &mut Vec<Instruction<'m>>,
@@ -244,14 +284,24 @@ fn rounds<'m>(
             return left_alone.len();
         }
         let mut found = false;
+        let priced = cold.map(|cold| prediction::Priced::of(cold, context));
         let mut regions = parts.regions(&flow, function);
         while let Some(region) = regions.pop() {
             let blocks = || region.parts.iter().flat_map(|part| part.blocks.iter().copied());
             let parting = blocks().any(|block| block.terminator().successors().len() > 1 && !agreeing.contains(&block));
             let convergent = blocks().find_map(prepare::convergent);
-            if !parting || convergent.is_some() {
+            let nodes = |part: &Part<'m>| part.blocks.iter().map(|&block| flow.node(block)).collect::<Vec<_>>();
+            let predicted = priced
+                .as_ref()
+                .map(|priced| priced.predict(&region.parts.iter().map(nodes).collect::<Vec<_>>(), context));
+            let loss = predicted.filter(|[apart, row]| apart - row < context.threshold());
+            if !parting || convergent.is_some() || loss.is_some() {
                 let at = convergent.unwrap_or_else(|| region.parts[0].entry.terminator());
-                let reason = if parting { Reason::Convergent } else { Reason::LanesAgree };
+                let reason = match loss {
+                    _ if !parting => Reason::LanesAgree,
+                    Some([apart, row]) if convergent.is_none() => Reason::RowsWithoutProfit { apart, row },
+                    _ => Reason::Convergent,
+                };
                 context.remark("control flow".to_owned(), vec![at.place()], reason, None);
                 let mut members: Vec<Block<'m>> = blocks().collect();
                 members.retain(|block| *block != region.parts[0].entry);
@@ -265,6 +315,8 @@ fn rounds<'m>(
             let mut plan = Plan::of(&graph, &leads);
             needless::take_away(&mut plan, &graph, &leads, level);
             let (guards, backs) = plan.guards();
+            let [apart, row] = predicted.unwrap_or_default();
+            (done.apart, done.row) = (done.apart + apart, done.row + row);
             done.regions += 1;
             done.parts += region.parts.len();
             done.guards += guards;
@@ -315,7 +367,7 @@ impl Parts {
     }
 
     /// As [`Parts::of`], of any control flow.
-    fn of_graph(control: &Graph, whole: &[Vec<NodeId>]) -> Parts {
+    pub(crate) fn of_graph(control: &Graph, whole: &[Vec<NodeId>]) -> Parts {
         let mut of: Vec<NodeId> = control.nodes().collect();
         for nodes in whole {
             for &node in nodes {
