@@ -176,6 +176,11 @@ impl Predictions {
         self.regions.is_empty()
     }
 
+    /// Whether lanes join or wait at the beginning of this place.
+    pub(crate) fn act_at(&self, place: PlaceId, start: Pc) -> bool {
+        self.regions.iter().any(|region| region.prediction.at == start || region.begins_at(place))
+    }
+
     /// Those that change nothing: no place begins at their pcs, no lane reaches them from where it joins, or the
     /// function is never called.
     #[must_use]
@@ -327,7 +332,10 @@ mod tests {
         let pdom = "1:0-1 2:0-1 3:0 4:0-1 1:0-1 2:0-1 3:1 4:0-1 5:0-1";
         assert_eq!(schedule_predicted("barrier", &DELAYED, &[]), pdom);
         let predicted = "1:0-1 2:0-1 4:1 1:1 2:1 3:0-1 4:0-1 1:0 2:0 4:0 5:0-1";
-        assert_eq!(schedule_predicted("barrier", &DELAYED, &[at(3)]), predicted);
+        // An arm with a point is not predicated, however short it is.
+        for model in ["barrier", "barrier:predicate=4", "hanoi:placement=binary", "hanoi:predicate=4"] {
+            assert_eq!(schedule_predicted(model, &DELAYED, &[at(3)]), predicted, "{model}");
+        }
     }
 
     /// Figure 2(b): 1 prolog, 2 the inner loop's body, 3 epilog.
