@@ -264,8 +264,8 @@ fn of_passes(estimates: &[Estimate], found: &Suggestions, source: &mut Source) -
     let text = width::of_results().table(&rows, |column| if column < 5 { Align::Left } else { Align::Right });
     format!(
         "\nWhat passes of lockstep cc would gain, of {} {unit}:\n{text}{} of {} are shown. replayed: the lanes ran \
-         together as the pass would make them, without the code it adds; at most: meld: the instructions that both \
-         sides of the branch have in common; linearize: the same by tf-stack, without guards\n",
+         together as the pass would make them, without the code it adds; of meld: the instructions that both sides \
+         of the branch have in common; of linearize: the same lanes under tf-stack, without guards\n",
         grouped(before),
         rows.len() - 1,
         estimates.len()

@@ -24,7 +24,7 @@
 //! of the program. With lanes made to meet behind the lock (`--locks simt`) it costs itself alone. The rule was found
 //! by counters of an NVIDIA H200 (docs/fidelity.md).
 //!
-//! It collects lanes at predicted points, as `barrier` does ([`crate::warp::prediction`]).
+//! It collects lanes at predicted points, as `barrier` does (docs/speculation.md).
 //!
 //! It reconverges where `ipdom` with the same `placement` does, and needs as many fetches where no lane yields. Which
 //! lanes share a mask depends on where they went, never on which split runs first. It fails where `ipdom` does. It

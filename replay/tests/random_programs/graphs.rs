@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use replay::in_memory::{Does, InMemory};
 use replay::metrics::Checker;
 use replay::suggest::{Search, suggest};
-use replay::{Prepared, ReplayOptions, ScheduleFile, replay};
+use replay::{Prepared, ReplayOptions, ScheduleFile, Unit, replay};
 use trace_format::{Instruction, Kind, Pc, SpEffect};
 
 use crate::ten_thousand::{Numbers, PLACED};
@@ -318,7 +318,7 @@ fn hardly_a_place_pays_more_than_the_best_that_is_tried() {
 }
 
 fn hardly_a_place_pays_more_than_the_best_under(model: &Spec) {
-    let options = ReplayOptions::default();
+    let (options, unit) = (ReplayOptions::default(), Unit::default());
     // By graph: how many fetches fewer collecting lanes buys, at the best of all places and at the best candidate.
     let gains = |seed: u64| -> Option<(u64, u64)> {
         let mut numbers = Numbers::of(seed);
@@ -328,7 +328,7 @@ fn hardly_a_place_pays_more_than_the_best_under(model: &Spec) {
         let lanes: Vec<_> = (0..2 + seed % 7).map(|_| walk(&graph, &distances, &mut numbers)).collect();
         let source = InMemory::new(&lanes);
         let mut prepared = Prepared::new(&source, true).unwrap();
-        let search = Search { model, most: usize::MAX, thresholds: &[], together: 1, least: 0.0 };
+        let search = Search { model, most: usize::MAX, thresholds: &[], together: 1, least: 0.0, unit };
         let found = suggest(&prepared, search, &options, &|_, _| {}).unwrap();
         let before = found.before.counts.fetches();
         let mut least = before;

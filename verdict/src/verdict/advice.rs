@@ -304,7 +304,7 @@ impl Advisor<'_> {
                            after the branch (or: lockstep cc --transform meld)"
                         .to_owned(),
                     efficiency,
-                    basis: Basis::AtMost,
+                    basis: estimate.basis,
                 });
             }
         }
