@@ -60,6 +60,7 @@ fn the_inner_loop_is_suggested_with_what_it_takes() {
     let before = json["before"]["fetches"].as_u64().unwrap();
     assert!(2 * best["trials"][0]["fetches"].as_u64().unwrap() < before, "{json}");
     // Each trial is what --predict shows, and the best comes first.
+    let plain: Value = serde_json::from_str(&succeed("replay", &["--json", &trace])).unwrap();
     let address = best["address"].as_str().unwrap();
     let trials = best["trials"].as_array().unwrap();
     assert_eq!(trials.len(), 4, "all lanes, 8, 4 and 2: {json}");
@@ -75,6 +76,7 @@ fn the_inner_loop_is_suggested_with_what_it_takes() {
         assert_eq!(shown["results"][1]["fetches"], trial["fetches"]);
         assert_eq!(columns(&shown["results"][1], "gpu_fetches"), trial["issued"]);
         assert_eq!(shown["verdict"]["heuristic"], json["heuristic"], "the model of the verdict");
+        assert_eq!(shown["verdict"], plain["verdict"], "which is about the lanes without it");
     }
     // So does the page, with the same numbers.
     let page = folder.path().join("report.html");
