@@ -1,5 +1,5 @@
-//! Loops whose inner trips differ (Damani et al., CGO 2020, figures 3 and 6), at random: what `barrier` and `hanoi` do with
-//! their lanes against what the paper promises, and against figure 6 run block by block.
+//! Loops whose inner trips differ (Damani et al., CGO 2020, figures 3 and 6), at random: what `barrier` and `hanoi` do
+//! with their lanes against what the paper promises, and against figure 6 run block by block.
 
 use crate::example::schedule_predicted;
 use crate::warp::prediction::Prediction;

@@ -138,13 +138,13 @@ pub(crate) static BOUNDS: &[Column] = &[
     counted(
         "yields",
         "How often lanes that were collected at a predicted point went on without the lanes they waited for, since \
-         no other lane could run (barrier, with a prediction); or lanes yielded for which others waited (hanoi).",
+         no other lane could run (with a prediction); or lanes yielded for which others waited (hanoi).",
         |o| o.tally.yields.into(),
     ),
     counted(
         "barrier_operations",
         "Instructions that the barriers of predictions take on a GPU, one for lanes that run together; not counted \
-         in fetches (barrier, with a prediction).",
+         in fetches (barrier and hanoi, with a prediction).",
         |o| o.tally.barrier_operations.into(),
     ),
     counted(

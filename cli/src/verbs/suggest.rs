@@ -23,12 +23,12 @@ use crate::width::{self, Wide};
 /// The most passes in the table.
 const PASSES: usize = 12;
 
-/// Find the places where collecting lanes would pay: tries the candidates, and ranks them by the instructions they took
+/// Find the places where collecting lanes would pay: tries the candidates, and ranks them by what a GPU would issue
 ///
 /// Lanes that part in a loop reach an expensive place in different iterations. Each place where that loses fetches is
 /// replayed as with `replay --predict`, by the same model and in the machine's instructions: once waiting for all
-/// lanes, and once for each threshold (see docs/speculation.md). A second table shows what the passes fcs, meld and linearize would gain, as far as the trace
-/// can tell.
+/// lanes, and once for each threshold (see docs/speculation.md). A second table shows what the passes fcs, meld and
+/// linearize would gain, as far as the trace can tell.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The trace (- for standard input)

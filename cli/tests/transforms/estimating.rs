@@ -14,8 +14,8 @@ const BARRIER: &[&str] = &["-H", "barrier"];
 /// A program: its folder and source, more words for the compiler, and the words to run it with.
 type Program<'a> = (&'a str, &'a [&'a str], &'a [&'a str]);
 
-/// The GPU's instructions without the pass, with it, and what was said about it, the first estimate; or the fetches under
-/// a model. None: nothing was said.
+/// The GPU's instructions without the pass, with it, and what was said about it, the first estimate; or the fetches
+/// under a model. None: nothing was said.
 fn of(
     folder: &Folder,
     pass: &str,

@@ -19,6 +19,7 @@ use std::collections::VecDeque;
 use parameters::{Parameter, Values};
 use trace_format::Kind;
 
+use crate::warp::prediction::Region;
 use crate::warp::reconvergence::distinct_pcs;
 use crate::{Choice, Extent, Heuristic, LaneSet, Lead, PlaceId, Ran, Seats, Tally, Together, WarpView};
 
@@ -69,11 +70,14 @@ impl Predicated {
         let control_flow = &warp.program().control_flow;
         let pcs = distinct_pcs(warp, ran.lanes);
         let branch = warp.segment(ran.segment).place;
-        let predictions = &warp.program().predictions;
+        let regions = &warp.program().predictions.regions;
+        let acts = |region: &Region, place: PlaceId| {
+            region.prediction.at == control_flow.start(place) || region.begins_at(place)
+        };
         let fits = |arm: &&crate::Arm| {
             behind + arm.instructions <= self.most
                 && pcs.contains(&control_flow.start(arm.places[0]))
-                && !arm.places.iter().any(|place| predictions.act_at(*place, control_flow.start(*place)))
+                && !arm.places.iter().any(|place| regions.iter().any(|region| acts(region, *place)))
         };
         let open = |arm: &crate::Arm| Open { places: arm.places.clone(), instructions: behind + arm.instructions };
         control_flow.arms(branch).iter().filter(fits).map(open).collect()

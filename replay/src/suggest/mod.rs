@@ -8,7 +8,8 @@
 //! ([`candidates()`]). Each is replayed as a [`Prediction`], with each threshold, and the cost of that replay is
 //! reported. Then places are tried together with the best one, and with the resulting set, as long as it pays.
 //!
-//! The quantity to minimise is [`cost`]: fetches, the barriers' instructions, and what the requested measures add.
+//! The quantity to minimise is [`cost`]: fetches or a GPU's instructions, those of the barriers, and what the requested
+//! measures add.
 //! [`passes`] says for the same lanes what passes of the compiler would gain.
 
 mod candidates;
@@ -57,9 +58,9 @@ pub fn transactions(outcome: &Outcome) -> Option<u64> {
     outcome.found::<Traffic>().map(|traffic| traffic.total.heap.transactions[0] + traffic.total.interleaved[0])
 }
 
-/// The cycles of a core that issues one instruction in each, in order: [`Outcome::issued`]; where stalls were measured, the
-/// cycles that it waits for loads; where memory traffic was, a cycle for each transaction of 32 bytes, in which nothing
-/// else is issued. No other warp hides any of it.
+/// The cycles of a core that issues one instruction in each, in order: [`Outcome::issued`]; where stalls were measured,
+/// the cycles that it waits for loads; where memory traffic was, a cycle for each transaction of 32 bytes, in which
+/// nothing else is issued. No other warp hides any of it.
 #[must_use]
 pub fn cost(outcome: &Outcome, unit: Unit) -> u64 {
     let stalls = outcome.found::<Stalls>().map_or(0, |found| found.stalls);

@@ -88,8 +88,9 @@ pub struct Estimate {
     pub basis: Basis,
 }
 
-/// The gains of passes for lanes that were replayed with [`ActiveLanes`], the fewest instructions first; only passes that
-/// gain something. Branches with a call on both sides are replayed, at most as many as the search may try candidates.
+/// The gains of passes for lanes that were replayed with [`ActiveLanes`], the fewest instructions first; only passes
+/// that gain something. Branches with a call on both sides are replayed, at most as many as the search may try
+/// candidates.
 ///
 /// # Errors
 /// As [`Prepared::replay`].

@@ -10,7 +10,7 @@ use super::merging::{Merging, Trips};
 use super::turns::Turns;
 use crate::Unit;
 use crate::lanes::brief::Brief;
-use crate::view::{LoopTaken, View};
+use crate::view::LoopTaken;
 
 /// A loop that ran.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -341,8 +341,7 @@ impl<'a> LoopsOf<'a> {
     }
 
     /// A count of all loops, with nothing counted yet.
-    pub fn count(&self, view: &View) -> LoopCounter {
-        let segments = view.segments();
+    pub fn count(&self, segments: &SegmentTable, briefs: Vec<Brief>) -> LoopCounter {
         let ids: Vec<LoopId> = self.loops.ids().collect();
         let turns: Vec<Turns> = ids.iter().map(|id| Turns::at_header(self, *id)).collect();
         LoopCounter {
@@ -350,7 +349,7 @@ impl<'a> LoopsOf<'a> {
             found: self.all(segments),
             inside: self.inside_alone(&ids),
             trips: vec![Trips::default(); ids.len()],
-            briefs: Brief::with_costs(segments, &|id| view.gpu_cost(id)),
+            briefs,
             active: Vec::new(),
             level: 1,
         }
