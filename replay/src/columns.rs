@@ -1,7 +1,7 @@
 //! Columns of a result, as in CSV, JSON and docs/metrics.md, and those that every replay has.
 
 use crate::outcome::MOST_LANES_LISTED;
-use crate::{Optimum, Outcome, Value};
+use crate::{Optimum, Outcome, Unit, Value};
 
 /// The setting of a result, besides the heuristic.
 #[derive(Clone, Debug, Default)]
@@ -76,6 +76,11 @@ pub(crate) static COUNTS: &[Column] = &[
         "gpu_fetches",
         "Warp instructions as an NVIDIA GPU has them: each of the processor's as what it costs there.",
         |o| (o.counts.gpu_fetches / 10).into(),
+    ),
+    counted(
+        "gpu_issued",
+        "What a GPU issues in all: those, the code of locks, and the barriers of branches and of predictions. Gains are promised in these.",
+        |o| o.issued(Unit::Gpu).into(),
     ),
     counted(
         "divergent_fetches",

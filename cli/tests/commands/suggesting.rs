@@ -55,9 +55,9 @@ fn places_are_ranked_by_the_cycles_that_replay_counts() {
     let cycles = |row: &BTreeMap<String, u64>| {
         let of = |name: &str| row.get(name).copied().unwrap_or(0);
         let transactions = of("heap_transactions_32") + of("interleaved_transactions_32");
-        let (instructions, operations, stalls) = (of("gpu_fetches"), of("barrier_operations"), of("load_stalls"));
+        let (issued, stalls) = (of("gpu_issued"), of("load_stalls"));
         assert!(transactions > 0 && stalls > 0, "{row:?}");
-        instructions + operations + stalls + transactions
+        issued + stalls + transactions
     };
     let mut costs = Vec::new();
     for place in found["places"].as_array().unwrap() {

@@ -36,7 +36,7 @@ fn of(
         json("none", &[&["suggest", "--candidates", "2", "--threshold", "2", "--region", region], model].concat());
     let measured = json(pass, &[&["replay", "--region", region], model].concat());
     let own = said["passes"].as_array().unwrap().iter().find(|estimate| estimate["pass"] == pass);
-    let column = if model.is_empty() { "gpu_fetches" } else { "fetches" };
+    let column = if model.is_empty() { "gpu_issued" } else { "fetches" };
     (said["before"]["issued"].as_u64().unwrap(), measured["results"][0][column].as_u64().unwrap(), own.cloned())
 }
 

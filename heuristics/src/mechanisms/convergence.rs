@@ -331,8 +331,10 @@ impl Convergence {
                 arrived.entry(inner).or_insert(LaneSet::EMPTY).insert(lane);
             }
         }
-        for (_, lanes) in arrived.into_iter().filter(|(register, _)| self.registers[*register].is_issued) {
-            self.count_sync(lanes);
+        for (register, lanes) in arrived {
+            if self.registers[register].is_issued {
+                self.count_sync(lanes);
+            }
         }
         if collects {
             if let Some(speculation) = &mut self.speculation {
