@@ -3,7 +3,7 @@
 use parameters::{Named, Parameter};
 
 use crate::mechanisms::predication::{self, Predicated};
-use crate::{Entry, Heuristic, Program, models};
+use crate::{Entry, Family, Heuristic, Program, models};
 
 /// All heuristics, in the order in which they are listed everywhere.
 pub static REGISTRY: &[Entry] = &[
@@ -58,6 +58,13 @@ impl Named for Entry {
 #[must_use]
 pub fn brief(heuristic: &str) -> String {
     Spec::parse(heuristic).map_or_else(|_| heuristic.to_owned(), |spec| spec.brief())
+}
+
+/// Whether a model collects lanes at predicted places: it has barriers, and lanes meet nowhere else.
+#[must_use]
+pub fn collects(spec: &Spec) -> bool {
+    let meets_anywhere = || spec.entry().name == models::barrier::ENTRY.name && spec.settings.choice("meet") != 0;
+    spec.entry().family == Family::Barriers && !meets_anywhere()
 }
 
 /// Makes a heuristic for a warp, or a block, of so many lanes.

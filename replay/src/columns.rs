@@ -1,7 +1,7 @@
 //! Columns of a result, as in CSV, JSON and docs/metrics.md, and those that every replay has.
 
 use crate::outcome::MOST_LANES_LISTED;
-use crate::{Optimum, Outcome, Value};
+use crate::{Optimum, Outcome, Unit, Value};
 
 /// The setting of a result, besides the heuristic.
 #[derive(Clone, Debug, Default)]
@@ -78,6 +78,11 @@ pub(crate) static COUNTS: &[Column] = &[
         |o| (o.counts.gpu_fetches / 10).into(),
     ),
     counted(
+        "gpu_issued",
+        "What a GPU issues in all: those, the code of locks, and the barriers of branches and of predictions. Gains are promised in these.",
+        |o| o.issued(Unit::Gpu).into(),
+    ),
+    counted(
         "divergent_fetches",
         "Warp instructions issued for fewer lanes than were live (not finished); in a block, for fewer than had homes of live lanes.",
         |o| o.counts.divergent_fetches.into(),
@@ -138,13 +143,13 @@ pub(crate) static BOUNDS: &[Column] = &[
     counted(
         "yields",
         "How often lanes that were collected at a predicted point went on without the lanes they waited for, since \
-         no other lane could run (barrier, with a prediction); or lanes yielded for which others waited (hanoi).",
+         no other lane could run (with a prediction); or lanes yielded for which others waited (hanoi).",
         |o| o.tally.yields.into(),
     ),
     counted(
         "barrier_operations",
         "Instructions that the barriers of predictions take on a GPU, one for lanes that run together; not counted \
-         in fetches (barrier, with a prediction).",
+         in fetches (barrier and hanoi, with a prediction).",
         |o| o.tally.barrier_operations.into(),
     ),
     counted(

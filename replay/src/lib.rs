@@ -38,7 +38,7 @@ pub use lanes::lanes_source::LaneSource;
 pub use lanes::locks::Locks;
 pub use lanes::stream::{Batch, Code, Control, Entry, EpisodeId, LaneOrigin, LaneStream, LockId, Rows};
 pub use linearized::linearized_fetches;
-pub use outcome::{MOST_LANES_LISTED, Outcome};
+pub use outcome::{MOST_LANES_LISTED, Outcome, Unit};
 pub use registry::{write_csv, write_csv_of};
 pub use replay::{Prepared, ReplayOptions, ScheduleFile, replay};
 pub use survey::Survey;

@@ -6,6 +6,27 @@ use crate::Optimum;
 use crate::engine::{Counts, Deadlock, End, gpu_tenths};
 use crate::metrics::{Findings, Measured};
 
+/// Whose instructions are counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unit {
+    /// The traced processor's.
+    #[default]
+    Processor,
+    /// A GPU's: see [`Counts::gpu_fetches`].
+    Gpu,
+}
+
+impl Unit {
+    /// What they are called.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Unit::Processor => "fetches",
+            Unit::Gpu => "GPU instructions",
+        }
+    }
+}
+
 /// The result for one heuristic.
 #[derive(Clone, Debug)]
 pub struct Outcome {
@@ -100,6 +121,24 @@ impl Outcome {
         let slots = (gpu_fetches + fetches + sync) as f64 * self.warp_size as f64;
         let active = gpu_instructions + instructions + lanes;
         (slots > 0.0).then(|| (active as f64 / slots).min(1.0))
+    }
+
+    /// The instructions issued; on a GPU with what the code of locks adds, and those by which lanes wait for each other.
+    /// Those of predictions' barriers ([`Tally::barrier_operations`]) are not among them.
+    #[must_use]
+    pub fn fetched(&self, unit: Unit) -> u64 {
+        match unit {
+            Unit::Processor => self.counts.fetches(),
+            Unit::Gpu => {
+                (self.counts.gpu_fetches + gpu_tenths(self.counts.lock_fetches + self.tally.sync_fetches)) / 10
+            }
+        }
+    }
+
+    /// The same with the instructions of predictions' barriers: what is issued in all.
+    #[must_use]
+    pub fn issued(&self, unit: Unit) -> u64 {
+        self.fetched(unit) + self.tally.barrier_operations.unwrap_or_default()
     }
 
     /// (Thread instructions + those of lanes that were predicated off) / (fetches x warp size): 0 to 1; both with what

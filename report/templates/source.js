@@ -39,8 +39,8 @@ function collecting(program) {
   const rows = found.places.map((p) => el("tr", { "data-predict": p.predict },
     td(lineLink(program, p.line), el("span", { class: "faint" }, " ", named(p.place))), td(p.pattern), number(p.threshold ?? "all"), number(grouped(p.expected)),
     number(grouped(saved(p))), number(percent(saved(p) / before)), number(grouped(p.fetches)), number(percent(p.simt_efficiency ?? 0)), number(grouped(p.barrier_operations))));
-  const columns = [["collect lanes at"], ["pattern"], ["wait for", true], ["could save", true], ["saves", true], ["of all", true], ["fetches", true], ["SIMT efficiency", true], ["barriers", true]];
-  return section("collecting", "Where waiting for other lanes pays", `Lanes that reach a place at different times are collected there before they go on: tried on this trace under ${modelOf(found.model).brief}, at ${found.tried} ${found.tried === 1 ? "place that loses" : "places that lose"} fetches, one at a time. Without it there are ${grouped(before)} fetches.`,
+  const columns = [["collect lanes at"], ["pattern"], ["wait for", true], ["could save", true], ["saves", true], ["of all", true], [found.unit, true], ["SIMT efficiency", true], ["barriers", true]];
+  return section("collecting", "Where waiting for other lanes pays", `Lanes that reach a place at different times are collected there before they go on: tried on this trace under ${found.model}, at ${found.tried} ${found.tried === 1 ? "place that loses" : "places that lose"} fetches, one at a time. Without it there are ${grouped(before)} ${found.unit}.`,
     table(null, columns, rows),
     el("p", { class: "note" }, "wait for: how many lanes are enough; could save: the fetches fewer if all that is behind the place in its loop were fetched for full warps; saves: what collecting lanes there did save, less the instructions of its barriers. To see one: ",
       el("code", {}, `replay --predict ${best.predict}${best.threshold === null ? "" : `,threshold=${best.threshold}`} --by line TRACE`)));

@@ -14,7 +14,7 @@ use crate::lanes::{self, FEW, WARP};
 use crate::pieces::{self, Candidate};
 use crate::verdict::Case;
 use crate::verdict::locking::LockTrials;
-use crate::{Balance, COLLECTING, Evidence, Figure, Items, Machine, Question, Verdict, efficiency};
+use crate::{Balance, Evidence, Figure, Items, Machine, Question, Verdict, collecting, efficiency};
 
 /// The most branches with a call on both sides for which the gain of a single call is replayed.
 const BRANCHES: usize = 4;
@@ -117,8 +117,9 @@ impl Judge<'_> {
             let options = ReplayOptions { grouping: Grouping::Similarity, ..plain.clone() };
             Ok(prepared.replay(std::slice::from_ref(self.model), &options, None, &|_, _| {})?.into_iter().next())
         };
-        let model = Spec::parse(COLLECTING).expect("a model's name");
-        let search = Search { model: &model, most: BRANCHES, thresholds: &[], together: 1, least: 0.0 };
+        let model = &collecting(self.model);
+        let unit = self.question.subject.unit();
+        let search = Search { model, most: BRANCHES, thresholds: &[], together: 1, least: 0.0, unit };
         let estimates = || at_branches(prepared, search, &plain, (outcome, WORTH_TRYING));
         let loops = || self.view.loops_ran(outcome.warp_size);
         let (regrouped, (estimates, loops)) = rayon::join(regrouped, || rayon::join(estimates, loops));

@@ -33,6 +33,8 @@ mod question;
 pub mod reorder;
 mod verdict;
 
+use heuristics::Spec;
+
 pub use answer::Answer;
 pub use judge::{Judge, forget, measures};
 pub use machine::{Machine, Range, Subject, efficiency};
@@ -43,8 +45,11 @@ pub use verdict::coverage::Coverage;
 pub use verdict::locking::{LockTrials, Locking};
 pub use verdict::{Evidence, Figure, Items, Verdict};
 
-/// The model that collects lanes at chosen places.
-pub const COLLECTING: &str = "barrier";
+/// A model that collects lanes at predicted places: this one, or that of the default machine.
+#[must_use]
+pub fn collecting(model: &Spec) -> Spec {
+    if heuristics::collects(model) { model.clone() } else { Subject::default().models.remove(0) }
+}
 
 /// How many waiting lanes are tried as enough where none is named: a half, a quarter and an eighth of a warp.
 #[must_use]

@@ -8,7 +8,7 @@ use attribution::{Source, lost};
 use heuristics::{PlaceId, Spec};
 use replay::metrics::Causes;
 use replay::view::View;
-use replay::{Outcome, Prepared, ReplayOptions};
+use replay::{Outcome, Prepared, ReplayOptions, Unit};
 use serde::Serialize;
 use serde_json::{Value, json};
 use trace_format::{Kind, Pc};
@@ -180,9 +180,14 @@ impl Machine {
 /// has no figure. On a machine of which the costs of instructions are known, it is that of its own instructions.
 #[must_use]
 pub fn efficiency(outcome: &Outcome, machine: Option<Machine>) -> Option<f64> {
-    let of_costs = || machine.filter(|machine| machine.facts().has_costs).and_then(|_| outcome.gpu_efficiency());
+    let of_costs = || outcome.gpu_efficiency().filter(|_| unit(machine) == Unit::Gpu);
     let plain = || outcome.active_efficiency().or_else(|| outcome.simt_efficiency());
     outcome.is_complete().then(|| of_costs().or_else(plain))?
+}
+
+/// Whose instructions a machine's figures count.
+pub(crate) fn unit(machine: Option<Machine>) -> Unit {
+    machine.filter(|machine| machine.facts().has_costs).map_or(Unit::Processor, |_| Unit::Gpu)
 }
 
 impl Default for Subject {
@@ -209,6 +214,12 @@ impl Subject {
     #[must_use]
     pub fn efficiency(&self, outcome: &Outcome) -> Option<f64> {
         efficiency(outcome, self.machine)
+    }
+
+    /// Whose instructions its figures count.
+    #[must_use]
+    pub fn unit(&self) -> Unit {
+        unit(self.machine)
     }
 
     /// Whether this is a machine, for which a verdict is given.

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use attribution::table::{Align, cell, grouped, percent};
 use replay::registry::measures;
-use replay::{Optimum, Outcome};
+use replay::{Optimum, Outcome, Unit};
 
 use crate::width;
 
@@ -82,9 +82,15 @@ pub(crate) fn of(outcomes: &[Outcome]) -> String {
             }
             _ => String::new(),
         };
+        let is_same = |before: &&Outcome| outcome.heuristic.starts_with(&format!("{} at ", before.heuristic));
+        let gain = outcomes.iter().find(is_same).map_or_else(String::new, |before| {
+            let [before, after] = [before, outcome].map(|outcome| outcome.issued(Unit::Gpu));
+            let gain = before as f64 / after.max(1) as f64;
+            format!("; {} GPU instructions without it, {} with it: {gain:.2}x", grouped(before), grouped(after))
+        });
         let _ = writeln!(
             text,
-            "{}: its barriers take {} instructions on top of the fetches, {share} of them{yields}",
+            "{}: its barriers take {} instructions on top of the fetches, {share} of them{gain}{yields}",
             outcome.heuristic,
             grouped(count)
         );

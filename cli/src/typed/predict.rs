@@ -5,9 +5,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use attribution::{Mark, MarkKind, Place, Source};
-use heuristics::{Copied, Deconflict, Prediction, Predictions, SegmentTable, Spec};
+use heuristics::{Copied, Deconflict, Prediction, Predictions, SegmentTable, Spec, collects};
 use trace_format::{Pc, Trace};
-use verdict::COLLECTING;
 
 use crate::output::say;
 
@@ -329,13 +328,13 @@ fn marked(
 /// # Errors
 /// When there is none: what was typed does not go together.
 pub(crate) fn obedient(models: &[Spec]) -> Result<Vec<Spec>, String> {
-    let obeys = |spec: &&Spec| spec.entry().name == COLLECTING && spec.settings.choice("meet") == 0;
-    let obey: Vec<Spec> = models.iter().filter(obeys).cloned().collect();
+    let obey: Vec<Spec> = models.iter().filter(|spec| collects(spec)).cloned().collect();
     match obey.is_empty() {
-        true => Err(format!(
-            "--predict: only {COLLECTING} with meet=barriers collects lanes at predicted places: add {COLLECTING} to \
+        true => Err(
+            "--predict: only hanoi, and barrier with meet=barriers, collect lanes at predicted places: name one by \
              --heuristic"
-        )),
+                .to_owned(),
+        ),
         false => Ok(obey),
     }
 }

@@ -7,13 +7,14 @@ use std::process::{Command, ExitCode, Stdio};
 
 use attribution::table::{Align, grouped, percent};
 use attribution::{Source, locks};
-use heuristics::Spec;
-use replay::{Outcome, Setting};
+use replay::{Outcome, Setting, Unit};
 use report::PlotOptions;
 use serde_json::json;
+use verdict::{Machine, Subject};
 
 use crate::exit;
 use crate::output::{self, Output, WithColours, is_stdout, print, say};
+use crate::typed::machine;
 use crate::typed::models::{self, Models};
 use crate::typed::selection::{self, OneView};
 use crate::width::{self, Wide};
@@ -31,9 +32,13 @@ pub(crate) struct Args {
     after: PathBuf,
 
     /// Reconvergence heuristics: a name, or name:parameter=value, several with commas, or all (see `lockstep
-    /// heuristics`)
-    #[arg(long, short = 'H', visible_alias = "model", value_name = "LIST", default_value = "all", value_parser = Models::parse)]
+    /// heuristics`); they count fetches. Default: that of --machine
+    #[arg(long, short = 'H', visible_alias = "model", value_name = "LIST", value_parser = Models::parse)]
     heuristic: Vec<Models>,
+
+    /// The machine whose model, warps and instructions count. Default: nvidia
+    #[arg(long, value_name = "MACHINE", value_parser = machine::parser(), conflicts_with = "heuristic")]
+    machine: Option<Machine>,
 
     #[command(flatten)]
     selection: OneView,
@@ -77,9 +82,9 @@ struct Side {
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     args.wide.apply();
     output::only_one(&[("--json", args.json), ("--csv -", is_stdout(&args.csv))])?;
-    let specs = models::all_of(&args.heuristic);
+    let subject = &Subject::of(args.machine, models::all_of(&args.heuristic));
     let scratch = Scratch::new(args)?;
-    let [before, after] = [&args.before, &args.after].map(|program| side(args, program, &scratch, &specs));
+    let [before, after] = [&args.before, &args.after].map(|program| side(args, program, &scratch, subject));
     let (before, after) = (before?, after?);
     let is_same = before.printed == after.printed;
     if !is_same {
@@ -87,7 +92,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     write_rows(args, &before, &after)?;
     draw(args, &before, &after, &scratch)?;
-    show(args, &before, &after)?;
+    show(args, subject, &before, &after)?;
     if !is_same {
         return Ok(ExitCode::from(exit::OUTPUTS));
     }
@@ -133,13 +138,14 @@ impl Drop for Scratch {
 }
 
 /// Traces and replays a build.
-fn side(args: &Args, program: &Path, scratch: &Scratch, specs: &[Spec]) -> anyhow::Result<Side> {
+fn side(args: &Args, program: &Path, scratch: &Scratch, subject: &Subject) -> anyhow::Result<Side> {
     let path = scratch.trace_of(program, args);
     let printed = trace(args, program, &path)?;
     let trace = selection::open(&path)?;
     let view = args.selection.view(&trace)?;
     say!("{}: {}", program.display(), view.summary());
-    let mut outcomes = replay::replay(&view, specs, &args.selection.options(), None, &|_, _| {})?;
+    let options = subject.options(args.selection.options(), &view);
+    let mut outcomes = replay::replay(&view, &subject.models, &options, None, &|_, _| {})?;
     locks::locate(&mut outcomes, &view, &mut Source::new(&trace));
     let setting = args.selection.setting(&path, &trace, &view);
     Ok(Side { setting, outcomes, printed })
@@ -199,12 +205,12 @@ fn draw(args: &Args, before: &Side, after: &Side, scratch: &Scratch) -> anyhow::
     Ok(report::plot(&rows, Some(&args.kind), &PlotOptions::default(), path)?)
 }
 
-fn show(args: &Args, before: &Side, after: &Side) -> anyhow::Result<()> {
+fn show(args: &Args, subject: &Subject, before: &Side, after: &Side) -> anyhow::Result<()> {
     if args.json {
-        let text = format!("{}\n", serde_json::to_string_pretty(&to_json(before, after))?);
+        let text = format!("{}\n", serde_json::to_string_pretty(&to_json(subject, before, after))?);
         print(&text, WithColours::No)?;
     } else if !is_stdout(&args.csv) {
-        output::show(&table(before, after), WithColours::No)?;
+        output::show(&table(subject, before, after), WithColours::No)?;
     }
     Ok(())
 }
@@ -215,24 +221,14 @@ fn pairs<'a>(before: &'a Side, after: &'a Side) -> impl Iterator<Item = (&'a Out
     both.filter(|(old, new)| old.is_complete() && new.is_complete())
 }
 
-fn table(before: &Side, after: &Side) -> String {
-    let mut rows = vec![
-        [
-            "heuristic",
-            "fetches",
-            "fetches after",
-            "speed-up",
-            "divergent",
-            "divergent after",
-            "efficiency",
-            "efficiency after",
-        ]
-        .map(str::to_owned),
-    ];
+fn table(subject: &Subject, before: &Side, after: &Side) -> String {
+    let unit = subject.unit();
+    let header = ["heuristic", unit.name(), "after", "speed-up", "divergent", "after", "efficiency", "after"];
+    let mut rows = vec![header.map(str::to_owned)];
     let ratio = |old: u64, new: u64| if new == 0 { String::new() } else { format!("{:.3}", old as f64 / new as f64) };
     for (old, new) in pairs(before, after) {
-        let (a, b) = (old.counts.fetches(), new.counts.fetches());
-        let efficiency = |o: &Outcome| o.simt_efficiency().map_or_else(String::new, percent);
+        let (a, b) = (old.fetched(unit), new.fetched(unit));
+        let efficiency = |o: &Outcome| subject.efficiency(o).map_or_else(String::new, percent);
         let divergent = |o: &Outcome| grouped(o.counts.divergent_instructions);
         let cells = [grouped(a), grouped(b), ratio(a, b), divergent(old), divergent(new)];
         let [a, b, speedup, d, e] = cells;
@@ -244,8 +240,10 @@ fn table(before: &Side, after: &Side) -> String {
         let none = String::new;
         [name.to_owned(), grouped(a), grouped(b), ratio(a, b), none(), none(), none(), none()]
     };
-    rows.push(bound("(least possible)", |o| o.lower_bound));
-    rows.push(bound("(nothing shared)", |o| o.upper_bound));
+    if unit == Unit::Processor {
+        rows.push(bound("(least possible)", |o| o.lower_bound));
+        rows.push(bound("(nothing shared)", |o| o.upper_bound));
+    }
     let mut text = width::of_results().table(&rows, |column| if column == 0 { Align::Left } else { Align::Right });
     for side in [before, after] {
         for outcome in side.outcomes.iter().filter(|o| !o.is_complete()) {
@@ -255,42 +253,46 @@ fn table(before: &Side, after: &Side) -> String {
             text += &format!("* {}: {deadlock}; the numbers are those with --locks simt\n", side.setting.trace);
         }
     }
-    text + &legend(before, after)
+    text + &legend(unit, before, after)
 }
 
-fn legend(before: &Side, after: &Side) -> String {
+fn legend(unit: Unit, before: &Side, after: &Side) -> String {
     let instructions = |side: &Side| side.outcomes.first().map_or(0, |o| o.upper_bound);
     let (a, b) = (instructions(before), instructions(after));
     let change = if a == 0 { 0.0 } else { 100.0 * (b as f64 - a as f64) / a as f64 };
     let warps = |side: &Side| side.outcomes.first().map_or((0, 0), |o| (o.warps, o.warp_size));
     let (count, size) = warps(before);
+    let unit = unit.name();
     format!(
         "thread instructions: {} before, {} after ({change:+.2}%)\n\
-         fetches: warp instructions of {count} warp{} of {size} lanes; divergent: thread instructions in fetches with fewer active lanes than live ones\n\
-         speed-up: fetches before / fetches after; efficiency: thread instructions / (fetches x {size})\n",
+         {unit}: warp instructions of {count} warp{} of {size} lanes; divergent: thread instructions in fetches with fewer active lanes than live ones\n\
+         speed-up: {unit} before / after; efficiency: thread instructions / ({unit} x {size})\n",
         grouped(a),
         grouped(b),
         if count == 1 { "" } else { "s" },
     )
 }
 
-fn to_json(before: &Side, after: &Side) -> serde_json::Value {
+fn to_json(subject: &Subject, before: &Side, after: &Side) -> serde_json::Value {
+    let unit = subject.unit();
     let numbers = |o: &Outcome| {
         json!({
             "fetches": o.counts.fetches(),
+            "issued": o.fetched(unit),
             "thread_instructions": o.counts.thread_instructions(),
             "divergent_instructions": o.counts.divergent_instructions,
-            "simt_efficiency": o.simt_efficiency(),
+            "simt_efficiency": subject.efficiency(o),
             "lower_bound": o.lower_bound,
         })
     };
     let results = pairs(before, after).map(|(old, new)| {
-        let speedup = old.counts.fetches() as f64 / new.counts.fetches().max(1) as f64;
+        let speedup = old.fetched(unit) as f64 / new.fetched(unit).max(1) as f64;
         json!({ "heuristic": old.heuristic, "before": numbers(old), "after": numbers(new), "speedup": speedup })
     });
     json!({
         "before": before.setting.command,
         "after": after.setting.command,
+        "instructions": unit.name(),
         "same_output": before.printed == after.printed,
         "results": results.collect::<Vec<_>>(),
     })

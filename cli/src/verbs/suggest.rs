@@ -5,31 +5,30 @@ use std::process::ExitCode;
 
 use attribution::table::{Align, grouped, percent};
 use attribution::{Source, typed_prediction};
-use heuristics::{Prediction, Spec};
+use heuristics::{Prediction, Spec, brief, collects};
 use replay::metrics::{Stalls, Traffic};
 use replay::suggest::{Candidate, Estimate, Search, Suggestions, Together, Tried, cost, passes, suggest, transactions};
-use replay::view::View;
 use replay::{Outcome, Prepared};
 use serde_json::{Value, json};
 use trace_format::Pc;
-use verdict::{COLLECTING, thresholds};
+use verdict::{Machine, Subject, collecting, thresholds};
 
 use crate::exit;
 use crate::output::{WithColours, print, progress, say, show};
-use crate::typed::predict;
 use crate::typed::selection::{self, OneView};
 use crate::typed::spin;
+use crate::typed::{machine, predict};
 use crate::width::{self, Wide};
 
 /// The most passes in the table.
 const PASSES: usize = 12;
 
-/// Find the places where collecting lanes would pay: tries the candidates, and ranks them by the fetches they took
+/// Find the places where collecting lanes would pay: tries the candidates, and ranks them by what a GPU would issue
 ///
 /// Lanes that part in a loop reach an expensive place in different iterations. Each place where that loses fetches is
-/// replayed as with `replay --predict`: once waiting for all lanes, and once for each threshold (see
-/// docs/speculation.md). A second table shows what the passes fcs, meld and linearize would gain, as far as the trace
-/// can tell.
+/// replayed as with `replay --predict`, by the same model and in the machine's instructions: once waiting for all
+/// lanes, and once for each threshold (see docs/speculation.md). A second table shows what the passes fcs, meld and
+/// linearize would gain, as far as the trace can tell.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The trace (- for standard input)
@@ -38,9 +37,15 @@ pub(crate) struct Args {
     #[command(flatten)]
     selection: OneView,
 
-    /// The model to try them under: barrier, with parameters (barrier:placement=structured)
-    #[arg(long, short = 'H', visible_alias = "model", value_name = "MODEL", default_value = COLLECTING, value_parser = Model::parse)]
-    heuristic: Model,
+    /// The model to try them under, in fetches: hanoi or barrier, with parameters (barrier:placement=structured).
+    /// Default: that of --machine
+    #[arg(long, short = 'H', visible_alias = "model", value_name = "MODEL", value_parser = parse)]
+    heuristic: Option<Spec>,
+
+    /// The machine whose model, warps and instructions count; that of nvidia stands for those of a machine that
+    /// collects no lanes. Default: nvidia
+    #[arg(long, value_name = "MACHINE", value_parser = machine::parser(), conflicts_with = "heuristic")]
+    machine: Option<Machine>,
 
     /// The most places to try, those that could save most first
     #[arg(long, value_name = "N", default_value_t = 16)]
@@ -71,19 +76,11 @@ pub(crate) struct Args {
     wide: Wide,
 }
 
-/// A model as it was typed.
-#[derive(Clone)]
-struct Model {
-    typed: String,
-    spec: Spec,
-}
-
-impl Model {
-    fn parse(text: &str) -> Result<Model, String> {
-        let spec = Spec::parse(text).map_err(|why| why.to_string())?;
-        predict::obedient(std::slice::from_ref(&spec))?;
-        Ok(Model { typed: text.to_owned(), spec })
-    }
+/// A model that collects lanes.
+fn parse(text: &str) -> Result<Spec, String> {
+    let spec = Spec::parse(text).map_err(|why| why.to_string())?;
+    predict::obedient(std::slice::from_ref(&spec))?;
+    Ok(spec)
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
@@ -98,7 +95,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         let why = "the trace has no memory addresses: record it with trace --memory, or leave --memory out";
         return Err(replay::Error::Request(format!("{}: {why}", args.trace.display())).into());
     }
-    let mut options = args.selection.options();
+    let subject = Subject::of(args.machine, args.heuristic.iter().cloned().collect());
+    let model = &collecting(&subject.models[0]);
+    let mut options = subject.options(args.selection.options(), &view);
     options.measures.extend(args.memory.then(Traffic::measure));
     options.measures.extend(args.load_latency.map(Stalls::measure));
     let prepared = Prepared::new(&view, true)?;
@@ -107,9 +106,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         bar.set_length(all as u64);
         bar.set_position(n as u64);
     };
-    let thresholds = args.thresholds(&view);
+    let thresholds =
+        args.thresholds(options.warp_size.unwrap_or(heuristics::MAX_LANES).min(replay::LaneSource::lanes(&view)));
     let (most, together) = (args.candidates, usize::from(args.together));
-    let search = Search { model: &args.heuristic.spec, most, thresholds: &thresholds, together, least: 0.0 };
+    let search = Search { model, most, thresholds: &thresholds, together, least: 0.0, unit: subject.unit() };
     let found = suggest(&prepared, search, &options, &done)?;
     if !found.before.is_complete() {
         bar.finish_and_clear();
@@ -120,10 +120,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     bar.finish_and_clear();
     let mut source = Source::new(&trace);
     let text = match args.json {
-        true => format!("{}\n", serde_json::to_string_pretty(&as_json(&found, &estimates, &mut source))?),
-        false => {
-            as_table(&found, &args.heuristic.typed, &mut source) + &of_passes(&estimates, &found.before, &mut source)
-        }
+        true => format!("{}\n", serde_json::to_string_pretty(&as_json(&found, &estimates, &subject, &mut source))?),
+        false => as_table(&found, &subject, &mut source) + &of_passes(&estimates, &found, &mut source),
     };
     source.notes().iter().for_each(|note| say!("lockstep: {note}"));
     if args.json { print(&text, WithColours::No) } else { show(&text, WithColours::No) }?;
@@ -131,9 +129,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 impl Args {
-    /// The thresholds to try: those that were typed, or shares of a warp.
-    fn thresholds(&self, view: &View) -> Vec<usize> {
-        let lanes = self.selection.warp_size().unwrap_or(heuristics::MAX_LANES).min(replay::LaneSource::lanes(view));
+    /// The thresholds to try: those that were typed, or shares of a warp of so many lanes.
+    fn thresholds(&self, lanes: usize) -> Vec<usize> {
         let mut all: Vec<usize> = match &self.threshold {
             Some(typed) => typed.iter().map(|lanes| usize::from(*lanes)).collect(),
             None => thresholds(lanes),
@@ -152,26 +149,23 @@ fn place(at: Pc, source: &mut Source) -> (String, String) {
     }
 }
 
-fn efficiency(outcome: &Outcome) -> String {
-    outcome.simt_efficiency().map_or_else(String::new, percent)
-}
-
 /// What is typed behind `--predict` for a place with so many lanes to wait for.
 fn typed((candidate, prediction): &(Candidate, Prediction), source: &Source) -> String {
     let lanes = prediction.threshold.map_or_else(String::new, |lanes| format!(",threshold={lanes}"));
     format!("{}{lanes}", typed_prediction(candidate, source))
 }
 
-fn as_table(found: &Suggestions, model: &str, source: &mut Source) -> String {
-    let before = cost(&found.before);
-    let has_cycles = before != found.before.counts.fetches();
+fn as_table(found: &Suggestions, subject: &Subject, source: &mut Source) -> String {
+    let unit = found.unit;
+    let before = cost(&found.before, unit);
+    let has_cycles = before != found.before.issued(unit);
     let header = [
         "collect lanes at",
         "in",
         "address",
         "pattern",
         "wait for",
-        "fetches",
+        unit.name(),
         "SIMT efficiency",
         "barriers",
         "cycles",
@@ -179,11 +173,12 @@ fn as_table(found: &Suggestions, model: &str, source: &mut Source) -> String {
     ];
     let mut rows = vec![header.map(str::to_owned)];
     let row = |names: [String; 5], outcome: &Outcome| {
-        let gain = format!("{:.2}x", before as f64 / cost(outcome).max(1) as f64);
+        let gain = format!("{:.2}x", before as f64 / cost(outcome, unit).max(1) as f64);
         let barriers = outcome.tally.barrier_operations.map_or_else(String::new, grouped);
         let [at, function, address, pattern, lanes] = names;
-        let fetches = grouped(outcome.counts.fetches());
-        [at, function, address, pattern, lanes, fetches, efficiency(outcome), barriers, grouped(cost(outcome)), gain]
+        let issued = grouped(outcome.fetched(unit));
+        let efficiency = subject.efficiency(outcome).map_or_else(String::new, percent);
+        [at, function, address, pattern, lanes, issued, efficiency, barriers, grouped(cost(outcome, unit)), gain]
     };
     let mut named = |candidate: &Candidate, prediction: &Prediction, before: &str| {
         let (at, function) = place(candidate.at, source);
@@ -191,7 +186,7 @@ fn as_table(found: &Suggestions, model: &str, source: &mut Source) -> String {
         let pattern = candidate.pattern.name().to_owned();
         [format!("{before}{at}"), function, candidate.at.to_string(), pattern, lanes]
     };
-    let pays = |tried: &&Tried| tried.cost().is_some_and(|cost| cost < before);
+    let pays = |tried: &&Tried| tried.cost(unit).is_some_and(|cost| cost < before);
     let gained = found.tried.iter().filter(pays).count();
     for tried in found.tried.iter().filter(pays) {
         let trial = &tried.trials[0];
@@ -217,12 +212,14 @@ fn as_table(found: &Suggestions, model: &str, source: &mut Source) -> String {
         false => width.table(&rows.into_iter().map(without_cycles).collect::<Vec<_>>(), align),
     };
     let what = match has_cycles {
-        true => {
-            "cycles: fetches and barriers, one each, and what --memory and --load-latency add; gain: cycles without \
-             collecting / with it"
-        }
-        false => "gain: fetches without collecting / fetches and barriers with it",
+        true => format!(
+            "cycles: {} and barriers, one each, and what --memory and --load-latency add; gain: cycles without \
+             collecting / with it",
+            unit.name()
+        ),
+        false => format!("gain: {0} without collecting / {0} and barriers with it", unit.name()),
     };
+    let model = brief(&found.before.heuristic);
     text += &format!(
         "{} of {} candidates were tried; {gained} would pay. barriers: instructions of their barriers; {what}, under \
          {model}\n",
@@ -233,7 +230,10 @@ fn as_table(found: &Suggestions, model: &str, source: &mut Source) -> String {
         [] => text += "collecting lanes at one place of a loop does not pay here\n",
         places => {
             let typed: String = places.iter().map(|place| format!(" --predict {}", typed(place, source))).collect();
-            let model = if model == COLLECTING { String::new() } else { format!(" -H {model}") };
+            let model = match subject.is_machine() && collects(&subject.models[0]) {
+                true => String::new(),
+                false => format!(" -H {model}"),
+            };
             text += &format!("to see it: replay{model}{typed} --by line TRACE\n");
         }
     }
@@ -247,41 +247,43 @@ fn without_cycles(row: [String; 10]) -> [String; 9] {
 }
 
 /// What passes of the compiler would gain.
-fn of_passes(estimates: &[Estimate], before: &Outcome, source: &mut Source) -> String {
-    let before = before.counts.fetches();
-    let mut rows = vec![["pass", "branch", "in", "of", "known by", "fetches", "gain"].map(str::to_owned)];
+fn of_passes(estimates: &[Estimate], found: &Suggestions, source: &mut Source) -> String {
+    let (before, unit) = (found.before.issued(found.unit), found.unit.name());
+    let mut rows = vec![["pass", "branch", "in", "of", "known by", unit, "gain"].map(str::to_owned)];
     // A gain below a hundredth means nothing, given what the pass adds.
-    let shown = estimates.iter().filter(|estimate| 100 * estimate.fetches <= 99 * before).take(PASSES);
-    for Estimate { pass, at, callee, fetches, basis, .. } in shown {
+    let shown = estimates.iter().filter(|estimate| 100 * estimate.issued <= 99 * before).take(PASSES);
+    for Estimate { pass, at, callee, issued, basis, .. } in shown {
         let (at, function) = at.map_or_else(|| ("(all)".to_owned(), String::new()), |at| place(at, source));
         let callee = callee.map_or_else(String::new, |callee| source.function(callee));
-        let gain = format!("{:.2}x", before as f64 / (*fetches).max(1) as f64);
-        rows.push([pass.name().to_owned(), at, function, callee, basis.name().to_owned(), grouped(*fetches), gain]);
+        let gain = format!("{:.2}x", before as f64 / (*issued).max(1) as f64);
+        rows.push([pass.name().to_owned(), at, function, callee, basis.name().to_owned(), grouped(*issued), gain]);
     }
     if rows.len() == 1 {
         return "as far as this trace shows, passes of lockstep cc would gain less than a hundredth\n".to_owned();
     }
     let text = width::of_results().table(&rows, |column| if column < 5 { Align::Left } else { Align::Right });
     format!(
-        "\nWhat passes of lockstep cc would gain, of {} fetches:\n{text}{} of {} are shown. replayed: the lanes ran \
-         together as the pass would make them, without the code it adds; at most: the instructions that both sides \
-         of the branch have in common\n",
+        "\nWhat passes of lockstep cc would gain, of {} {unit}:\n{text}{} of {} are shown. replayed: the lanes ran \
+         together as the pass would make them, without the code it adds; of meld: the instructions that both sides \
+         of the branch have in common; of linearize: the same lanes under tf-stack, without guards\n",
         grouped(before),
         rows.len() - 1,
         estimates.len()
     )
 }
 
-fn as_json(found: &Suggestions, estimates: &[Estimate], source: &mut Source) -> Value {
+fn as_json(found: &Suggestions, estimates: &[Estimate], subject: &Subject, source: &mut Source) -> Value {
+    let unit = found.unit;
     let counts = |outcome: &Outcome| {
         json!({
             "fetches": outcome.counts.fetches(),
-            "simt_efficiency": outcome.simt_efficiency(),
+            "issued": outcome.issued(unit),
+            "simt_efficiency": subject.efficiency(outcome),
             "barrier_operations": outcome.tally.barrier_operations,
             "yields": outcome.tally.yields,
             "load_stalls": outcome.found::<Stalls>().map(|found| found.stalls),
             "transactions_32": transactions(outcome),
-            "cost": cost(outcome),
+            "cost": cost(outcome, unit),
         })
     };
     let mut places = Vec::new();
@@ -312,18 +314,19 @@ fn as_json(found: &Suggestions, estimates: &[Estimate], source: &mut Source) -> 
         counts
     });
     let mut of_passes = Vec::new();
-    for Estimate { pass, at, callee, fetches, basis, .. } in estimates {
+    for Estimate { pass, at, callee, issued, basis, .. } in estimates {
         of_passes.push(json!({
             "pass": pass.name(),
             "place": at.map(|at| place(at, source).0),
             "function": at.map(|at| place(at, source).1),
             "of": callee.map(|callee| source.function(callee)),
             "known_by": basis.name(),
-            "fetches": fetches,
+            "issued": issued,
         }));
     }
     json!({
         "heuristic": found.before.heuristic,
+        "instructions": unit.name(),
         "before": counts(&found.before),
         "candidates": found.candidates,
         "places": places,

@@ -60,26 +60,32 @@ fn the_inner_loop_is_suggested_with_what_it_takes() {
     let before = json["before"]["fetches"].as_u64().unwrap();
     assert!(2 * best["trials"][0]["fetches"].as_u64().unwrap() < before, "{json}");
     // Each trial is what --predict shows, and the best comes first.
+    let plain: Value = serde_json::from_str(&succeed("replay", &["--json", &trace])).unwrap();
     let address = best["address"].as_str().unwrap();
     let trials = best["trials"].as_array().unwrap();
     assert_eq!(trials.len(), 4, "all lanes, 8, 4 and 2: {json}");
-    let issued = |trial: &Value| trial["fetches"].as_u64().unwrap() + trial["barrier_operations"].as_u64().unwrap();
-    assert!(trials.is_sorted_by_key(issued));
+    // In the GPU's instructions, as those of the verdict.
+    assert!(trials.is_sorted_by_key(|trial| trial["issued"].as_u64()));
     for trial in trials {
         let threshold = trial["threshold"].as_u64().map_or_else(String::new, |lanes| format!(",threshold={lanes}"));
         let arguments = ["--predict", &format!("{address}{threshold}"), "--check", "--json", &trace];
         let shown: Value = serde_json::from_str(&succeed("replay", &arguments)).unwrap();
         assert_eq!(shown["results"][0]["fetches"], before);
         assert_eq!(shown["results"][1]["fetches"], trial["fetches"]);
+        assert_eq!(shown["results"][1]["gpu_issued"], trial["issued"]);
+        assert_eq!(shown["verdict"]["heuristic"], json["heuristic"], "the model of the verdict");
+        assert_eq!(shown["verdict"], plain["verdict"], "which is about the lanes without it");
     }
     // So does the page, with the same numbers.
     let page = folder.path().join("report.html");
     succeed("lockstep", &["report", "-o", page.to_str().unwrap(), "--models", "minpc", &trace]);
     let program = &crate::page::data(&page)["programs"][0];
     let (collecting, shown) = (&program["collecting"], &program["collecting"]["places"][0]);
-    assert_eq!(collecting["before"].as_u64(), Some(before));
+    assert_eq!(collecting["before"], json["before"]["issued"]);
     assert_eq!(shown["predict"], address);
-    assert_eq!(shown["fetches"], trials[0]["fetches"]);
+    let of_page = |name: &str| shown[name].as_u64().unwrap();
+    assert_eq!(of_page("fetches") + of_page("barrier_operations"), trials[0]["issued"]);
+    assert_eq!((&collecting["model"], &collecting["unit"]), (&"hanoi:predicate=4".into(), &json["instructions"]));
     assert_eq!(shown["expected"].as_f64(), best["could_save_at_most"].as_f64().map(f64::round));
     assert_eq!(program["lines"][shown["line"].as_u64().unwrap() as usize]["label"], place);
     // The table names the same place, and the way to look at it.
@@ -175,8 +181,11 @@ fn what_cannot_be_predicted_is_named_with_a_way_out() {
     for (arguments, expected) in [
         (["-H", "barrier", "--predict", "lookups.c:1"], "no lane ran code there"),
         (["-H", "barrier", "--predict", "0x1"], "no lane ran code there"),
-        (["-H", "ipdom", "--predict", "lookups.c:43"], "only barrier with meet=barriers collects lanes"),
-        (["-H", "barrier:meet=anywhere", "--predict", "lookups.c:43"], "only barrier with meet=barriers"),
+        (["-H", "ipdom", "--predict", "lookups.c:43"], "only hanoi, and barrier with meet=barriers, collect"),
+        (
+            ["-H", "barrier:meet=anywhere", "--predict", "lookups.c:43"],
+            "only hanoi, and barrier with meet=barriers, collect",
+        ),
         (
             ["-H", "barrier", "--predict", "lookups"],
             "a line (barrier.c:12) or an address (0x401136), call:FUNCTION, or marks",

@@ -55,9 +55,9 @@ fn places_are_ranked_by_the_cycles_that_replay_counts() {
     let cycles = |row: &BTreeMap<String, u64>| {
         let of = |name: &str| row.get(name).copied().unwrap_or(0);
         let transactions = of("heap_transactions_32") + of("interleaved_transactions_32");
-        let (fetches, operations, stalls) = (of("fetches"), of("barrier_operations"), of("load_stalls"));
+        let (issued, stalls) = (of("gpu_issued"), of("load_stalls"));
         assert!(transactions > 0 && stalls > 0, "{row:?}");
-        fetches + operations + stalls + transactions
+        issued + stalls + transactions
     };
     let mut costs = Vec::new();
     for place in found["places"].as_array().unwrap() {
@@ -65,7 +65,7 @@ fn places_are_ranked_by_the_cycles_that_replay_counts() {
         assert_eq!(trials.len(), 2);
         for trial in trials {
             let typed = typed(place, trial);
-            let arguments = [&["-H", "barrier", "--predict", &typed][..], &how, &[&trace]].concat();
+            let arguments = [&["--predict", &typed][..], &how, &[&trace]].concat();
             let rows = rows(folder.path(), &arguments);
             assert_eq!(found["before"]["cost"], cycles(&rows[0]));
             assert_eq!(trial["cost"], cycles(&rows[1]), "{place}");
@@ -77,8 +77,12 @@ fn places_are_ranked_by_the_cycles_that_replay_counts() {
     // Without them the cost is what is issued.
     let found = suggested(&["--candidates", "1", "--threshold", "8", &trace]);
     let trial = &found["places"][0]["trials"][0];
+    assert_eq!((&trial["cost"], &found["instructions"]), (&trial["issued"], &"GPU instructions".into()));
+    // Under a model that was named, in its fetches.
+    let found = suggested(&["-H", "hanoi", "--candidates", "1", "--threshold", "8", &trace]);
+    let trial = &found["places"][0]["trials"][0];
     let issued = trial["fetches"].as_u64().unwrap() + trial["barrier_operations"].as_u64().unwrap();
-    assert_eq!(trial["cost"], issued);
+    assert_eq!((&trial["cost"], &found["instructions"]), (&issued.into(), &"fetches".into()));
 }
 
 #[test]
@@ -91,7 +95,7 @@ fn places_are_tried_where_compilers_for_gpus_let_lanes_meet() {
     let trace = trace.to_str().unwrap();
     succeed("trace", &["-o", trace, program.to_str().unwrap()]);
     let mut befores = Vec::new();
-    for model in ["barrier", "barrier:placement=structured", "barrier:placement=nak"] {
+    for model in ["barrier", "barrier:placement=structured", "barrier:placement=nak", "hanoi:predicate=4"] {
         let found = suggested(&["-H", model, "-W", "32", "--candidates", "6", trace]);
         for place in found["places"].as_array().unwrap().iter().take(2) {
             let trial = &place["trials"][0];
@@ -107,7 +111,7 @@ fn places_are_tried_where_compilers_for_gpus_let_lanes_meet() {
     assert!(said.contains("replay -H barrier:placement=structured --predict "), "{said}");
     let other = run("lockstep", &["suggest", "-H", "ipdom", trace]);
     let why = String::from_utf8_lossy(&other.stderr).into_owned();
-    assert!(!other.status.success() && why.contains("only barrier with meet=barriers"), "{why}");
+    assert!(!other.status.success() && why.contains("only hanoi, and barrier with meet=barriers, collect"), "{why}");
     let bare = run("lockstep", &["suggest", "--memory", trace]);
     let why = String::from_utf8_lossy(&bare.stderr).into_owned();
     assert!(!bare.status.success() && why.contains("record it with trace --memory"), "{why}");
@@ -121,7 +125,7 @@ fn two_places_at_once_are_what_replay_counts_of_both() {
     let trace = folder.path().join("trace.bin");
     let trace = trace.to_str().unwrap();
     succeed("trace", &["-o", trace, program.to_str().unwrap()]);
-    let found = suggested(&["-W", "32", trace]);
+    let found = suggested(&["-H", "barrier", "-W", "32", trace]);
     let together = &found["together"];
     let places: Vec<&str> = together["predict"].as_array().unwrap().iter().map(|p| p.as_str().unwrap()).collect();
     assert_eq!(places.len(), 2, "{together}");
@@ -129,8 +133,8 @@ fn two_places_at_once_are_what_replay_counts_of_both() {
     let rows = rows(folder.path(), &arguments);
     assert_eq!(together["fetches"], rows[1]["fetches"]);
     assert!(together["cost"].as_u64() < found["places"][0]["trials"][0]["cost"].as_u64(), "{found}");
-    let said = succeed("lockstep", &["suggest", "-W", "32", trace]);
-    assert!(said.contains(&format!("--predict {} --predict {}", places[0], places[1])), "{said}");
+    let said = succeed("lockstep", &["suggest", "-H", "barrier", "-W", "32", trace]);
+    assert!(said.contains(&format!("replay -H barrier --predict {} --predict {}", places[0], places[1])), "{said}");
 }
 
 /// `shade` is called on one side, on the other another function that calls it; and both sides call one of a library

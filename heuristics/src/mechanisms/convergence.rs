@@ -14,12 +14,14 @@
 mod regions;
 mod yielding;
 
+use std::collections::BTreeMap;
+
 use trace_format::Pc;
 
 use self::yielding::Yielding;
 use crate::mechanisms::speculation::Speculation;
 use crate::warp::reconvergence::{Branch, Points, Reconvergence, distinct_pcs};
-use crate::{Lane, LaneSet, LaneState, Lead, Order, Placement, Tally, Together, WarpView};
+use crate::{Lane, LaneSet, LaneState, Lead, Order, Placement, Program, Tally, Together, WarpView};
 
 /// Lanes that run together: those that are ready stand at one pc.
 #[derive(Clone, Copy)]
@@ -86,20 +88,16 @@ pub(crate) struct Convergence {
 }
 
 impl Convergence {
-    /// All lanes in one split, and so many registers.
-    pub(crate) fn new(
-        lanes: usize,
-        count: usize,
-        placement: Placement,
-        speculation: Option<Speculation>,
-    ) -> Convergence {
+    /// All lanes in one split, and so many registers; those of the program's predictions besides.
+    pub(crate) fn new(lanes: usize, count: usize, placement: Placement, program: &Program) -> Convergence {
+        let predicts = !program.predictions.is_empty();
         let all = Split { lanes: LaneSet::first(lanes), last: None, moved: true, passes: false };
         Convergence {
             splits: vec![all],
             registers: Vec::new(),
             placement,
             count,
-            speculation,
+            speculation: predicts.then(|| Speculation::new(program, placement, lanes)),
             yielding: None,
             spills: 0,
             yields: 0,
@@ -118,9 +116,12 @@ impl Convergence {
 
     /// Whether all lanes are in one split, and nobody is waited for.
     pub(crate) fn is_whole(&self) -> bool {
-        self.splits.len() == 1
-            && self.registers.is_empty()
-            && self.speculation.as_ref().is_none_or(Speculation::is_idle)
+        self.splits.len() == 1 && self.registers.is_empty() && self.collected().is_empty()
+    }
+
+    /// The lanes that wait at a predicted point.
+    fn collected(&self) -> LaneSet {
+        self.speculation.as_ref().map_or(LaneSet::EMPTY, Speculation::waiting)
     }
 
     /// These lanes, all of one split, have run; the branch is the last instruction of that.
@@ -292,12 +293,15 @@ impl Convergence {
             lanes = lanes | self.take_in_passing(index, warp);
             self.splits[index].passes = true;
         }
+        self.yield_before_waiting(index, lanes, warp);
         if self.speculation.is_none() {
             return self.settle_unpredicted(index, lanes, warp);
         }
         let (all, mut collects) = (lanes, false);
         // The registers that lanes which wait at a predicted point are taken off.
         let mut left: Vec<usize> = Vec::new();
+        // Those at which lanes arrive.
+        let mut arrived: BTreeMap<usize, LaneSet> = BTreeMap::new();
         for lane in lanes {
             let state = warp.lane(lane);
             if let Some(speculation) = &mut self.speculation
@@ -324,6 +328,12 @@ impl Convergence {
                 self.registers[inner].blocked.insert(lane);
                 lanes.remove(lane);
                 self.may_open = true;
+                arrived.entry(inner).or_insert(LaneSet::EMPTY).insert(lane);
+            }
+        }
+        for (register, lanes) in arrived {
+            if self.registers[register].is_issued {
+                self.count_sync(lanes);
             }
         }
         if collects {
@@ -350,9 +360,7 @@ impl Convergence {
     }
 
     /// As [`Convergence::settle_one`], where nothing is predicted.
-    fn settle_unpredicted(&mut self, index: usize, lanes: LaneSet, warp: &WarpView) -> bool {
-        self.yield_before_waiting(index, lanes, warp);
-        let mut lanes = lanes;
+    fn settle_unpredicted(&mut self, index: usize, mut lanes: LaneSet, warp: &WarpView) -> bool {
         for inner in (0..self.registers.len()).rev() {
             let Register { mask, at, .. } = &self.registers[inner];
             let held = *mask & lanes;

@@ -5,6 +5,8 @@
 //! of [`crate::Arm`] with at most N instructions. An arm may end in a branch with arms of its own; the instructions of
 //! both count together. docs/fidelity.md compares values of N with what NVIDIA's assembler predicates.
 //!
+//! An arm in which lanes join or wait for the sake of a prediction is none: it has barriers of its own.
+//!
 //! When lanes part at such a branch, the arms in which they stand run first, one after another, by address. The model
 //! learns of the branch only when they are done, and finds the lanes where the arms led them: lanes that reached one pc
 //! through several arms are together there.
@@ -17,6 +19,7 @@ use std::collections::VecDeque;
 use parameters::{Parameter, Values};
 use trace_format::Kind;
 
+use crate::warp::prediction::Region;
 use crate::warp::reconvergence::distinct_pcs;
 use crate::{Choice, Extent, Heuristic, LaneSet, Lead, PlaceId, Ran, Seats, Tally, Together, WarpView};
 
@@ -67,8 +70,14 @@ impl Predicated {
         let control_flow = &warp.program().control_flow;
         let pcs = distinct_pcs(warp, ran.lanes);
         let branch = warp.segment(ran.segment).place;
+        let regions = &warp.program().predictions.regions;
+        let acts = |region: &Region, place: PlaceId| {
+            region.prediction.at == control_flow.start(place) || region.begins_at(place)
+        };
         let fits = |arm: &&crate::Arm| {
-            behind + arm.instructions <= self.most && pcs.contains(&control_flow.start(arm.places[0]))
+            behind + arm.instructions <= self.most
+                && pcs.contains(&control_flow.start(arm.places[0]))
+                && !arm.places.iter().any(|place| regions.iter().any(|region| acts(region, *place)))
         };
         let open = |arm: &crate::Arm| Open { places: arm.places.clone(), instructions: behind + arm.instructions };
         control_flow.arms(branch).iter().filter(fits).map(open).collect()

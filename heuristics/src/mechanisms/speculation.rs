@@ -92,9 +92,9 @@ impl Speculation {
         }
     }
 
-    /// Whether no lane waits.
-    pub(crate) fn is_idle(&self) -> bool {
-        self.barriers.iter().all(|barrier| barrier.waiting.is_empty())
+    /// The lanes that wait at a predicted point.
+    pub(crate) fn waiting(&self) -> LaneSet {
+        self.barriers.iter().fold(LaneSet::EMPTY, |all, barrier| all | barrier.waiting)
     }
 
     /// These lanes have run a place: they join where predictions are made.

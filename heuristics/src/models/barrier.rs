@@ -38,12 +38,11 @@ use trace_format::Pc;
 
 use crate::mechanisms::convergence::Convergence;
 use crate::mechanisms::predication;
-use crate::mechanisms::speculation::Speculation;
 use crate::models::min_pc;
 use crate::warp::reconvergence::{Branch, Reconvergence, distinct_pcs};
 use crate::{
-    Choice, Entry, Family, Heuristic, Lane, LaneSet, Lead, Order, Parameter, Placement, Program, Ran, Settings, Tally,
-    Together, Values, WarpView,
+    Choice, Entry, Family, Heuristic, Lane, LaneSet, Lead, Order, Parameter, Placement, Ran, Settings, Tally, Together,
+    Values, WarpView,
 };
 
 pub(crate) const ENTRY: Entry = Entry {
@@ -79,21 +78,13 @@ pub(crate) const ENTRY: Entry = Entry {
     runs_blocks: false,
     build: |settings, lanes, program| match settings.choice("meet") {
         0 => Box::new(AtBarriers {
-            warp: {
-                let placement = Placement::of(settings);
-                Convergence::new(lanes, usize::MAX, placement, speculation(lanes, placement, program))
-            },
+            warp: Convergence::new(lanes, usize::MAX, Placement::of(settings), program),
             yields: settings.is_yes("yield"),
             order: GroupOrder::ALL[settings.choice("order")],
         }),
         _ => Box::new(Anywhere::new(lanes, settings)),
     },
 };
-
-/// Where lanes are collected; none where nothing is predicted.
-fn speculation(lanes: usize, placement: Placement, program: &Program) -> Option<Speculation> {
-    (!program.predictions.is_empty()).then(|| Speculation::new(program, placement, lanes))
-}
 
 /// Which group goes first.
 #[derive(Clone, Copy, PartialEq, Eq)]

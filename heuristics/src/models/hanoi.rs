@@ -24,6 +24,8 @@
 //! of the program. With lanes made to meet behind the lock (`--locks simt`) it costs itself alone. The rule was found
 //! by counters of an NVIDIA H200 (docs/fidelity.md).
 //!
+//! It collects lanes at predicted points, as `barrier` does (docs/speculation.md).
+//!
 //! It reconverges where `ipdom` with the same `placement` does, and needs as many fetches where no lane yields. Which
 //! lanes share a mask depends on where they went, never on which split runs first. It fails where `ipdom` does. It
 //! never deadlocks: when all lanes that can run are blocked, the lanes that wait elsewhere count as arrived. So the
@@ -31,7 +33,8 @@
 //!
 //! *Limitation*: as that of `ipdom`. The paper's second stack, of reconvergences, is a list of registers here. A BSSY
 //! whose lanes do not part is left out. So is one for the lanes that leave a loop while nobody has left it. NVIDIA does
-//! not say which side of a branch goes on first; no count depends on it where no lane waits for a lock.
+//! not say which side of a branch goes on first; no count depends on it where no lane waits for a lock and none is
+//! collected. The barriers of predictions are not among `registers`.
 //!
 //! Worked example: `1b 2 3b 7 8`, `1b 2 3b 8` and `1b 5 8`: at 1 a register gets all three lanes, until 8. The lower
 //! side goes on: 2 and 3 (lanes 0 and 1). At 3 no other register is filled, since those lanes wait at 8 already. 7
@@ -64,9 +67,9 @@ pub(crate) const ENTRY: Entry = Entry {
     ],
     needs_control_flow: true,
     runs_blocks: false,
-    build: |settings, lanes, _| {
+    build: |settings, lanes, program| {
         let registers = settings.count("registers") as usize;
-        let warp = Convergence::new(lanes, registers, Placement::of(settings), None);
+        let warp = Convergence::new(lanes, registers, Placement::of(settings), program);
         Box::new(Hanoi { warp: warp.with_yields() })
     },
 };
@@ -82,8 +85,10 @@ impl Heuristic for Hanoi {
             if self.warp.yield_at_locks(warp) {
                 self.warp.settle(warp);
             }
-            let can_run = |i: &usize| !self.warp.splits()[*i].lanes.is_disjoint(&warp.ready());
-            if let Some(top) = (0..self.warp.splits().len()).rev().find(can_run) {
+            let splits = self.warp.splits();
+            let can_run = |i: &usize| !splits[*i].lanes.is_disjoint(&warp.ready());
+            // The last of equals; who waits at a soft point for nobody lets others come there first.
+            if let Some(top) = (0..splits.len()).filter(can_run).max_by_key(|i| !splits[*i].passes) {
                 let top = self.warp.part_from_spinning(top, warp);
                 return Choice::Run(self.warp.ready_of(top, warp));
             }
@@ -108,13 +113,13 @@ impl Heuristic for Hanoi {
     }
 
     fn ran(&mut self, run: &Together) {
-        self.warp.ran(Branch::of_run(run));
+        self.warp.ran_run(run);
     }
 
     fn tally(&self) -> Tally {
         let yields = Some(self.warp.yields).filter(|yields| *yields > 0);
-        let Convergence { sync_fetches, sync_instructions, .. } = self.warp;
-        Tally { barrier_spills: Some(self.warp.spills), yields, sync_fetches, sync_instructions, ..Tally::default() }
+        let Convergence { sync_fetches, sync_instructions, spills, .. } = self.warp;
+        Tally { barrier_spills: Some(spills), yields, sync_fetches, sync_instructions, ..self.warp.tally() }
     }
 }
 

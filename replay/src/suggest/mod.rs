@@ -8,7 +8,8 @@
 //! ([`candidates()`]). Each is replayed as a [`Prediction`], with each threshold, and the cost of that replay is
 //! reported. Then places are tried together with the best one, and with the resulting set, as long as it pays.
 //!
-//! The quantity to minimise is [`cost`]: fetches, the barriers' instructions, and what the requested measures add.
+//! The quantity to minimise is [`cost`]: fetches or a GPU's instructions, those of the barriers, and what the requested
+//! measures add.
 //! [`passes`] says for the same lanes what passes of the compiler would gain.
 
 mod candidates;
@@ -20,7 +21,7 @@ use heuristics::{Prediction, Spec};
 use rayon::prelude::*;
 
 use crate::metrics::{ActiveLanes, Stalls, Traffic};
-use crate::{Outcome, Prepared, ReplayOptions, Result};
+use crate::{Outcome, Prepared, ReplayOptions, Result, Unit};
 
 pub use candidates::{Candidate, Pattern, candidates};
 pub use passes::{Basis, Estimate, Pass, at_branches, passes};
@@ -38,6 +39,8 @@ pub struct Search<'a> {
     pub together: usize,
     /// Candidates that could save less than this share of the fetches are not tried. 0: all are.
     pub least: f64,
+    /// Whose instructions are counted.
+    pub unit: Unit,
 }
 
 /// The result of collecting lanes at a candidate.
@@ -49,39 +52,19 @@ pub struct Trial {
     pub outcome: Outcome,
 }
 
-impl Trial {
-    /// The instructions that it issues: fetches, and those of the prediction's barriers.
-    #[must_use]
-    pub fn issued(&self) -> u64 {
-        issued(&self.outcome)
-    }
-
-    /// See [`cost`].
-    #[must_use]
-    pub fn cost(&self) -> u64 {
-        cost(&self.outcome)
-    }
-}
-
-/// Fetches, and the instructions of a prediction's barriers: what a GPU would issue.
-#[must_use]
-pub fn issued(outcome: &Outcome) -> u64 {
-    outcome.counts.fetches() + outcome.tally.barrier_operations.unwrap_or_default()
-}
-
 /// The transactions of 32 bytes of a replay that counted them: those of stacks interleaved word by word, as on a GPU.
 #[must_use]
 pub fn transactions(outcome: &Outcome) -> Option<u64> {
     outcome.found::<Traffic>().map(|traffic| traffic.total.heap.transactions[0] + traffic.total.interleaved[0])
 }
 
-/// The cycles of a core that issues one instruction in each, in order: [`issued`]; where stalls were measured, the
-/// cycles that it waits for loads; where memory traffic was, a cycle for each transaction of 32 bytes, in which nothing
-/// else is issued. No other warp hides any of it.
+/// The cycles of a core that issues one instruction in each, in order: [`Outcome::issued`]; where stalls were measured,
+/// the cycles that it waits for loads; where memory traffic was, a cycle for each transaction of 32 bytes, in which
+/// nothing else is issued. No other warp hides any of it.
 #[must_use]
-pub fn cost(outcome: &Outcome) -> u64 {
+pub fn cost(outcome: &Outcome, unit: Unit) -> u64 {
     let stalls = outcome.found::<Stalls>().map_or(0, |found| found.stalls);
-    issued(outcome) + stalls + transactions(outcome).unwrap_or_default()
+    outcome.issued(unit) + stalls + transactions(outcome).unwrap_or_default()
 }
 
 /// A candidate with its trials.
@@ -96,14 +79,14 @@ pub struct Tried {
 impl Tried {
     /// The fewest instructions that one of its trials issues; none when none ran to its end.
     #[must_use]
-    pub fn issued(&self) -> Option<u64> {
-        self.trials.iter().map(Trial::issued).min()
+    pub fn issued(&self, unit: Unit) -> Option<u64> {
+        self.trials.iter().map(|trial| trial.outcome.issued(unit)).min()
     }
 
     /// What the best of its trials costs; none when none ran to its end.
     #[must_use]
-    pub fn cost(&self) -> Option<u64> {
-        self.trials.first().map(Trial::cost)
+    pub fn cost(&self, unit: Unit) -> Option<u64> {
+        self.trials.first().map(|trial| cost(&trial.outcome, unit))
     }
 }
 
@@ -127,6 +110,8 @@ pub struct Suggestions {
     pub tried: Vec<Tried>,
     /// Several places at once; none where that costs no less than the best one alone.
     pub together: Option<Together>,
+    /// In what that was counted.
+    pub unit: Unit,
 }
 
 impl Suggestions {
@@ -137,7 +122,7 @@ impl Suggestions {
             return together.places.clone();
         }
         let first = self.tried.first().and_then(|tried| Some((tried.candidate, tried.trials.first()?)));
-        let pays = first.filter(|(_, trial)| trial.cost() < cost(&self.before));
+        let pays = first.filter(|(_, trial)| cost(&trial.outcome, self.unit) < cost(&self.before, self.unit));
         pays.map(|(candidate, trial)| (candidate, trial.prediction.clone())).into_iter().collect()
     }
 }
@@ -184,12 +169,12 @@ pub fn suggest(
         trials.retain(|trial| trial.outcome.is_complete());
         // Those that wait for more lanes come first, and stay there where they cost as much.
         trials.sort_by_key(|trial| std::cmp::Reverse(trial.prediction.threshold.unwrap_or(usize::MAX)));
-        trials.sort_by_key(Trial::cost);
+        trials.sort_by_key(|trial| cost(&trial.outcome, search.unit));
         tried.push(Tried { candidate: *candidate, trials });
     }
-    tried.sort_by_key(|tried| tried.cost().unwrap_or(u64::MAX));
-    let together = together(prepared, search, options, cost(&before), &tried)?;
-    Ok(Suggestions { before, candidates: candidates.len(), tried, together })
+    tried.sort_by_key(|tried| tried.cost(search.unit).unwrap_or(u64::MAX));
+    let together = together(prepared, search, options, cost(&before, search.unit), &tried)?;
+    Ok(Suggestions { before, candidates: candidates.len(), tried, together, unit: search.unit })
 }
 
 /// The best place, then with it each other one as it is best by itself and second best, the one that costs least, and
@@ -205,7 +190,8 @@ fn together(
 ) -> Result<Option<Together>> {
     let first = tried.first().and_then(|tried| Some((tried.candidate, tried.trials.first()?)));
     let models = std::slice::from_ref(search.model);
-    let Some((candidate, trial)) = first.filter(|(_, trial)| trial.cost() < before) else { return Ok(None) };
+    let cost = |outcome: &Outcome| cost(outcome, search.unit);
+    let Some((candidate, trial)) = first.filter(|(_, trial)| cost(&trial.outcome) < before) else { return Ok(None) };
     let mut best = Together { places: vec![(candidate, trial.prediction.clone())], outcome: trial.outcome.clone() };
     while best.places.len() < search.together {
         let others = tried.iter().filter(|t| !best.places.iter().any(|(candidate, _)| *candidate == t.candidate));

@@ -3,8 +3,8 @@
 //! | pass | how it is known |
 //! |---|---|
 //! | `fcs` | [`Basis::Replayed`]: lanes that part at a branch run the function that both sides call together, which is what one call for both sides makes them do. What the pass adds (choosing arguments, a second branch) is not in it |
-//! | `meld` | [`Basis::AtMost`]: of each branch, how often lanes parted at it, times what both sides have in common: of instructions of one kind as many as the side with fewer of them fetched. No order of instructions lets more be shared; what has to be chosen between the sides' operands is not in it |
-//! | `linearize` | [`Basis::Replayed`]: `tf-stack` runs the same lanes with the joins that structured control flow has (Anantpur and Govindarajan, CC 2014). The guards that the pass adds are not in it |
+//! | `meld` | [`Basis::AtMost`], in a GPU's instructions [`Basis::About`]: of each branch, how often lanes parted at it, times what both sides have in common: of instructions of one kind as much as the side with less of them issued. No order of instructions lets more be shared; what has to be chosen between the sides' operands is not in it |
+//! | `linearize` | [`Basis::AtMost`]: `tf-stack` runs the same lanes with the joins that structured control flow has (Anantpur and Govindarajan, CC 2014). The guards that the pass adds are not in it |
 //!
 //! Worked number (`meld`): a branch is fetched 10 times, its sides 8 and 6 times each: lanes parted 4 times. One side
 //! multiplies twice and adds once, the other multiplies once and stores: each time 1 multiplication is shared, so 4
@@ -16,13 +16,14 @@ use std::collections::BTreeMap;
 
 use flowgraph::{Dominators, Graph, NodeId, reached};
 use heuristics::{PlaceId, Prediction, Spec, calls_of};
+use machine::Instruction;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::{Kind, Pc};
 
 use super::Search;
 use crate::metrics::{ActiveLanes, Causes};
-use crate::{Outcome, Prepared, ReplayOptions, Result};
+use crate::{Outcome, Prepared, ReplayOptions, Result, Unit};
 
 /// A pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -79,16 +80,17 @@ pub struct Estimate {
     pub at: Option<Pc>,
     /// The function that is called on both sides.
     pub callee: Option<Pc>,
-    /// The fetches without it.
+    /// The instructions issued without it.
     pub before: u64,
-    /// Fetches that it would leave.
-    pub fetches: u64,
+    /// Those that it would leave.
+    pub issued: u64,
     /// How that is known.
     pub basis: Basis,
 }
 
-/// The gains of passes for lanes that were replayed with [`ActiveLanes`], the fewest fetches first; only passes that
-/// gain something. Branches with a call on both sides are replayed, at most as many as the search may try candidates.
+/// The gains of passes for lanes that were replayed with [`ActiveLanes`], the fewest instructions first; only passes
+/// that gain something. Branches with a call on both sides are replayed, at most as many as the search may try
+/// candidates.
 ///
 /// # Errors
 /// As [`Prepared::replay`].
@@ -99,14 +101,15 @@ pub fn passes(
     before: &Outcome,
 ) -> Result<Vec<Estimate>> {
     let options = ReplayOptions { measures: Vec::new(), ..options.clone() };
-    let mut all = melds(prepared, before, |_| true);
+    let mut all = melds(prepared, before, search.unit, |_| true);
     let calls: Vec<(Pc, Pc)> = calls_on_both_sides(prepared, before).into_iter().take(search.most).collect();
-    all.extend(fused(prepared, search.model, &options, before.counts.fetches(), calls)?);
+    let before = before.issued(search.unit);
+    all.extend(fused(prepared, search, &options, before, calls)?);
     let structured = [Spec::parse("tf-stack").expect("a model's name")];
     let outcome = prepared.replay(&structured, &options, None, &|_, _| {})?.remove(0);
     if outcome.is_complete() {
-        let (before, fetches) = (before.counts.fetches(), outcome.counts.fetches());
-        all.push(Estimate { pass: Pass::Linearize, at: None, callee: None, before, fetches, basis: Basis::Replayed });
+        let issued = outcome.issued(search.unit);
+        all.push(Estimate { pass: Pass::Linearize, at: None, callee: None, before, issued, basis: Basis::AtMost });
     }
     Ok(gaining(all))
 }
@@ -126,14 +129,14 @@ pub fn at_branches(
     let options = ReplayOptions { measures: Vec::new(), ..options.clone() };
     let blamed = blamed(prepared, outcome, share);
     let is_blamed = |branch: Pc| blamed.contains(&branch);
-    let mut all = melds(prepared, outcome, is_blamed);
+    let mut all = melds(prepared, outcome, search.unit, is_blamed);
     let mut calls = calls_on_both_sides(prepared, outcome);
     calls.retain(|(branch, _)| is_blamed(*branch));
     calls.truncate(search.most);
     if !calls.is_empty() {
         let before = prepared.replay(std::slice::from_ref(search.model), &options, None, &|_, _| {})?.remove(0);
         if before.is_complete() {
-            all.extend(fused(prepared, search.model, &options, before.counts.fetches(), calls)?);
+            all.extend(fused(prepared, search, &options, before.issued(search.unit), calls)?);
         }
     }
     Ok(gaining(all))
@@ -159,26 +162,26 @@ fn blamed(prepared: &Prepared, outcome: &Outcome, share: f64) -> FxHashSet<Pc> {
     lost.into_iter().filter(|(_, slots)| *slots as f64 >= least).map(|(place, _)| place).collect()
 }
 
-/// Those that gain something, the fewest fetches first.
+/// Those that gain something, the fewest instructions first.
 fn gaining(mut all: Vec<Estimate>) -> Vec<Estimate> {
-    all.retain(|estimate| estimate.fetches < estimate.before);
-    all.sort_by_key(|estimate| (estimate.fetches, estimate.pass, estimate.at, estimate.callee));
+    all.retain(|estimate| estimate.issued < estimate.before);
+    all.sort_by_key(|estimate| (estimate.issued, estimate.pass, estimate.at, estimate.callee));
     all
 }
 
 /// The result of one call for both sides of each of these branches.
 fn fused(
     prepared: &Prepared,
-    model: &Spec,
+    search: Search<'_>,
     options: &ReplayOptions,
     before: u64,
     calls: Vec<(Pc, Pc)>,
 ) -> Result<Vec<Estimate>> {
     let estimate = |(branch, callee): (Pc, Pc)| {
         let prediction = Prediction { from: vec![branch], ..Prediction::of_calls(callee) };
-        let outcome = prepared.replay_predicting(&[prediction], std::slice::from_ref(model), options)?.remove(0);
-        let (at, callee, fetches) = (Some(branch), Some(callee), outcome.counts.fetches());
-        let estimate = Estimate { pass: Pass::Fcs, at, callee, before, fetches, basis: Basis::Replayed };
+        let outcome = prepared.replay_predicting(&[prediction], std::slice::from_ref(search.model), options)?.remove(0);
+        let (at, callee, issued) = (Some(branch), Some(callee), outcome.issued(search.unit));
+        let estimate = Estimate { pass: Pass::Fcs, at, callee, before, issued, basis: Basis::Replayed };
         Ok(outcome.is_complete().then_some(estimate))
     };
     calls.into_par_iter().map(estimate).filter_map(Result::transpose).collect()
@@ -235,17 +238,18 @@ fn parts_before(graph: &Graph, dominators: &Dominators, one: NodeId, other: Node
 }
 
 /// What both sides of each branch have in common.
-fn melds(prepared: &Prepared, before: &Outcome, is_wanted: impl Fn(Pc) -> bool) -> Vec<Estimate> {
+fn melds(prepared: &Prepared, before: &Outcome, unit: Unit, is_wanted: impl Fn(Pc) -> bool) -> Vec<Estimate> {
     let program = prepared.program();
     let flow = &program.control_flow;
     let Some(graph) = flow.graph() else { return Vec::new() };
-    let (kinds, fetched) = (kinds(prepared), fetched(before));
+    let (kinds, fetched) = (kinds(prepared, unit), fetched(before));
     let times = |node: NodeId| fetched.get(&flow.start(PlaceId(node.0))).copied().unwrap_or(0);
-    // Of a side, by kind of instruction: how often it is fetched, each time that lanes go there.
+    // Of a side, by kind of instruction: what is issued of it, each time that lanes go there.
     let of_side = |side: &[NodeId], times: u64| -> BTreeMap<u16, f64> {
         let mut all = BTreeMap::new();
-        for (pc, kind) in side.iter().flat_map(|node| kinds.get(&PlaceId(node.0)).into_iter().flatten()) {
-            *all.entry(*kind).or_default() += fetched.get(pc).copied().unwrap_or(0) as f64 / times as f64;
+        for (pc, (kind, tenths)) in side.iter().flat_map(|node| kinds.get(&PlaceId(node.0)).into_iter().flatten()) {
+            let fetches = fetched.get(pc).copied().unwrap_or(0) as f64;
+            *all.entry(*kind).or_default() += f64::from(*tenths) / 10.0 * fetches / times as f64;
         }
         all
     };
@@ -265,9 +269,11 @@ fn melds(prepared: &Prepared, before: &Outcome, is_wanted: impl Fn(Pc) -> bool) 
         let [of_one, of_other] = [of_side(&sides[0], one), of_side(&sides[1], other)];
         let shared: f64 = of_one.iter().filter_map(|(kind, n)| Some(n.min(*of_other.get(kind)?))).sum();
         let saved = (parted as f64 * shared).floor() as u64;
-        let before = before.counts.fetches();
-        let (at, fetches) = (Some(flow.start(PlaceId(branch.0))), before.saturating_sub(saved));
-        all.push(Estimate { pass: Pass::Meld, at, callee: None, before, fetches, basis: Basis::AtMost });
+        let before = before.issued(unit);
+        let (at, issued) = (Some(flow.start(PlaceId(branch.0))), before.saturating_sub(saved));
+        // What a GPU has for an instruction of the processor's is not so exact as to be a bound.
+        let basis = if unit == Unit::Gpu { Basis::About } else { Basis::AtMost };
+        all.push(Estimate { pass: Pass::Meld, at, callee: None, before, issued, basis });
     }
     all
 }
@@ -292,15 +298,16 @@ fn sides(graph: &Graph, branch: NodeId, meet: Option<PlaceId>) -> Option<[Vec<No
     (!sides[0].contains(&branch) && sides.iter().all(|side| is_apart(side))).then_some(sides)
 }
 
-/// The instructions of each place by kind, without jumps and branches.
-fn kinds(prepared: &Prepared) -> FxHashMap<PlaceId, BTreeMap<Pc, u16>> {
+/// The instructions of each place by kind, without jumps and branches, with what each counts, in tenths.
+fn kinds(prepared: &Prepared, unit: Unit) -> FxHashMap<PlaceId, BTreeMap<Pc, (u16, u32)>> {
     let segments = &prepared.program().segments;
-    let mut all: FxHashMap<PlaceId, BTreeMap<Pc, u16>> = FxHashMap::default();
+    let mut all: FxHashMap<PlaceId, BTreeMap<Pc, (u16, u32)>> = FxHashMap::default();
     for (id, segment) in segments.iter() {
         let known = segments.listing(id).iter().flatten();
         let others = known.filter(|instruction| !matches!(instruction.kind(), Kind::Jump | Kind::Branch));
         let of_place = all.entry(segment.place).or_default();
-        of_place.extend(others.map(|instruction| (instruction.pc(), instruction.form())));
+        let tenths = |instruction: Instruction| if unit == Unit::Gpu { instruction.gpu_tenths() } else { 10 };
+        of_place.extend(others.map(|one| (one.pc(), (one.form(), tenths(one)))));
     }
     all
 }

@@ -3,8 +3,10 @@
 use heuristics::{Deconflict, Prediction, Spec};
 use replay::in_memory::{Does, InMemory};
 use replay::suggest::{Basis, Estimate, Pass, Pattern, Search, Suggestions, Tried, passes, suggest};
-use replay::{Outcome, Prepared, ReplayOptions};
+use replay::{Outcome, Prepared, ReplayOptions, Unit};
 use trace_format::Pc;
+
+const UNIT: Unit = Unit::Processor;
 
 /// Lanes by the blocks that they run: block `b` is `lengths[b]` branches at `0x1000 * b`.
 fn lanes_of(lengths: &[u64], lanes: &[Vec<usize>]) -> Vec<Vec<Does>> {
@@ -16,9 +18,15 @@ fn suggested(lengths: &[u64], lanes: &[Vec<usize>]) -> Suggestions {
     let lanes = lanes_of(lengths, lanes);
     let source = InMemory::new(&lanes);
     let prepared = Prepared::new(&source, true).unwrap();
-    let model = Spec::parse("barrier").unwrap();
-    let search = Search { model: &model, most: usize::MAX, thresholds: &[2], together: 3, least: 0.0 };
-    suggest(&prepared, search, &ReplayOptions::default(), &|_, _| {}).unwrap()
+    let [found, other] = ["barrier", "hanoi:placement=binary"].map(|model| {
+        let model = &Spec::parse(model).unwrap();
+        let search = Search { model, most: usize::MAX, thresholds: &[2], together: 3, least: 0.0, unit: UNIT };
+        suggest(&prepared, search, &ReplayOptions::default(), &|_, _| {}).unwrap()
+    });
+    // Both collect lanes alike.
+    let best = |found: &Suggestions| (found.before.counts.fetches(), found.best(), found.tried[0].issued(UNIT));
+    assert_eq!(best(&found), best(&other));
+    found
 }
 
 fn at(found: &Suggestions, block: u64) -> &Tried {
@@ -41,7 +49,7 @@ fn an_expensive_body_that_lanes_run_in_different_turns_is_where_to_wait() {
     assert_eq!(found.before.counts.fetches(), 16 * 42 + 1);
     let best = &found.tried[0];
     assert_eq!((best.candidate.at, best.candidate.pattern), (Pc(0x3000), Pattern::IterationDelay));
-    assert!(best.issued().unwrap() < 4 * 40 + 4 * 16 * 2, "{found:?}");
+    assert!(best.issued(UNIT).unwrap() < 4 * 40 + 4 * 16 * 2, "{found:?}");
     assert_eq!(best.trials[0].prediction.threshold, None);
 }
 
@@ -51,7 +59,7 @@ fn a_rare_cheap_body_behind_an_expensive_prolog_is_not() {
     let before = found.before.counts.fetches();
     assert_eq!(before, 16 * 42 + 1);
     assert!(at(&found, 3).trials.iter().all(|trial| trial.outcome.counts.fetches() > before), "{found:?}");
-    assert!(found.tried.iter().all(|tried| tried.issued() >= Some(before)), "{found:?}");
+    assert!(found.tried.iter().all(|tried| tried.issued(UNIT) >= Some(before)), "{found:?}");
 }
 
 #[test]
@@ -67,9 +75,9 @@ fn of_three_nested_loops_the_one_is_found_whose_turns_differ() {
     let found = suggested(&[0, 2, 2, 5, 1], &(0..4).map(lane).collect::<Vec<_>>());
     let best = &found.tried[0];
     assert_eq!((best.candidate.at, best.candidate.pattern), (Pc(0x3000), Pattern::LoopMerge));
-    let (before, after) = (found.before.counts.fetches(), best.issued().unwrap());
+    let (before, after) = (found.before.counts.fetches(), best.issued(UNIT).unwrap());
     assert!(after * 3 < before * 2, "{before} {after}");
-    assert!(at(&found, 2).issued().unwrap() > after && at(&found, 1).issued().unwrap() > after);
+    assert!(at(&found, 2).issued(UNIT).unwrap() > after && at(&found, 1).issued(UNIT).unwrap() > after);
 }
 
 /// The same lanes with predictions.
@@ -101,7 +109,7 @@ fn two_places_are_suggested_together_where_both_pay() {
     let replayed = predicted(&lengths, &lanes, &predictions);
     assert_eq!(replayed.counts.fetches(), together.outcome.counts.fetches());
     // Each saves nearly three quarters of its bodies; the better one alone leaves the other's.
-    let (one, both) = (found.tried[0].issued().unwrap(), replayed.counts.fetches());
+    let (one, both) = (found.tried[0].issued(UNIT).unwrap(), replayed.counts.fetches());
     assert!(both + 16 * 30 / 2 < one, "{one} {both}");
     assert_eq!(found.tried[0].candidate.at, Pc(0x3000));
 }
@@ -151,7 +159,7 @@ fn structured_control_flow_is_estimated_by_its_meetings() {
     let source = InMemory::new(&lanes);
     let prepared = Prepared::new(&source, true).unwrap();
     let model = Spec::parse("barrier").unwrap();
-    let search = Search { model: &model, most: 8, thresholds: &[], together: 1, least: 0.0 };
+    let search = Search { model: &model, most: 8, thresholds: &[], together: 1, least: 0.0, unit: UNIT };
     let found = suggest(&prepared, search, &ReplayOptions::default(), &|_, _| {}).unwrap();
     let all = passes(&prepared, search, &ReplayOptions::default(), &found.before).unwrap();
     let structured =
@@ -159,7 +167,7 @@ fn structured_control_flow_is_estimated_by_its_meetings() {
     let fetches = structured.unwrap()[0].counts.fetches();
     // x is run once for lanes 0 to 2, not for 0 and then for 1 and 2.
     assert_eq!((found.before.counts.fetches(), fetches), (1 + 1 + 10 + 10 + 1, 1 + 1 + 10 + 1));
-    let (before, basis) = (found.before.counts.fetches(), Basis::Replayed);
-    let expected = Estimate { pass: Pass::Linearize, at: None, callee: None, before, fetches, basis };
+    let (before, basis) = (found.before.counts.fetches(), Basis::AtMost);
+    let expected = Estimate { pass: Pass::Linearize, at: None, callee: None, before, issued: fetches, basis };
     assert!(all.contains(&expected), "{all:?}");
 }

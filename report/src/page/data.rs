@@ -365,11 +365,13 @@ pub struct Branch {
 pub struct Collecting {
     /// The model that obeys predictions.
     pub model: String,
-    /// Its fetches without any.
+    /// What is counted.
+    pub unit: &'static str,
+    /// As many of these it issues without any.
     pub before: u64,
     /// How many places were tried.
     pub tried: usize,
-    /// Those that pay, the one with the fewest fetches first.
+    /// Those that pay, the one that issues least first.
     pub places: Vec<Collected>,
 }
 
@@ -388,9 +390,9 @@ pub struct Collected {
     pub expected: u64,
     /// How many waiting lanes are enough; none: all.
     pub threshold: Option<usize>,
-    /// The fetches that it took.
+    /// What it issued.
     pub fetches: u64,
-    /// Their share of active lane-slots.
+    /// The share of active lane-slots.
     pub simt_efficiency: Option<f64>,
     /// Instructions of its barriers, which are not among the fetches.
     pub barrier_operations: u64,

@@ -9,7 +9,7 @@ use replay::suggest::{Search, Suggestions, suggest};
 use replay::view::View;
 use replay::{Outcome, Prepared, ReplayOptions, Setting};
 use trace_format::Trace;
-use verdict::{COLLECTING, Evidence, Judge, Question, as_lanes, thresholds};
+use verdict::{Evidence, Judge, Question, as_lanes, collecting, thresholds};
 
 use super::program::{self, Code, Parts};
 use super::{Program, Replayed, Results};
@@ -164,7 +164,8 @@ impl Work<'_> {
         if !self.request.is_page || trials == 0 {
             return Ok(None);
         }
-        let model = Spec::parse(COLLECTING).expect("a model's name");
+        let subject = &self.request.question.subject;
+        let model = &collecting(&subject.models[0]);
         let options = ReplayOptions { warp_size: Some(outcome.warp_size), ..self.request.question.replay.clone() };
         let mut thresholds = thresholds(outcome.warp_size);
         // Where there is time for few trials, waiting for all lanes comes first.
@@ -172,7 +173,8 @@ impl Work<'_> {
             thresholds.clear();
         }
         let most = CANDIDATES.min(trials / (thresholds.len() + 1));
-        let search = Search { model: &model, most, thresholds: &thresholds, together: 1, least: LEAST };
+        let unit = subject.unit();
+        let search = Search { model, most, thresholds: &thresholds, together: 1, least: LEAST, unit };
         let found = suggest(self.prepared, search, &options, self.request.done)?;
         Ok(found.before.is_complete().then_some(found))
     }

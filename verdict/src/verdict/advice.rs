@@ -28,10 +28,10 @@ use attribution::lost::{ByCause, main_causes};
 use attribution::table::grouped;
 use attribution::{Source, Subject};
 use heuristics::{PlaceId, Program};
-use replay::Outcome;
 use replay::metrics::{Cause, Causes};
 use replay::suggest::{Basis, Estimate, Pass};
 use replay::view::{LoopRan, View};
+use replay::{Outcome, Unit};
 use trace_format::Pc;
 
 use super::balance::{self, Balance, Schedule};
@@ -101,6 +101,8 @@ impl Place {
 /// What the choice of remedies depends on.
 pub(super) struct Advisor<'a> {
     pub outcome: &'a Outcome,
+    /// Whose instructions the verdict counts.
+    pub unit: Unit,
     /// The efficiency that the verdict gives.
     pub efficiency: f64,
     pub program: &'a Program,
@@ -146,8 +148,8 @@ impl Advisor<'_> {
         (active / (all - slots as f64 * scale).max(active).max(1.0)).min(1.0)
     }
 
-    /// The efficiency when fetches fall as from `before` to `after`.
-    fn with_fetches(&self, before: u64, after: u64) -> f64 {
+    /// The efficiency when what is issued falls as from `before` to `after`.
+    fn with_issued(&self, before: u64, after: u64) -> f64 {
         (self.efficiency * before as f64 / after.max(1) as f64).min(1.0)
     }
 
@@ -194,15 +196,19 @@ impl Advisor<'_> {
         }
         let ran = self.loop_at(line, source);
         let merging = ran.and_then(|ran| ran.merging).filter(|of| of.gain > 0);
-        let fetches = self.outcome.counts.fetches();
-        if let Some(of) = merging.filter(|of| of.gain as f64 >= WORTH_DOING * fetches as f64) {
+        let issued = self.outcome.issued(self.unit);
+        let without = |fetches: u64| {
+            let scale = ran.map_or(1.0, |ran| ran.issued_per_fetch(self.unit));
+            self.with_issued(issued, issued.saturating_sub((fetches as f64 * scale) as u64))
+        };
+        if let Some(of) = merging.filter(|of| of.gain as f64 >= WORTH_DOING * self.outcome.counts.fetches() as f64) {
             return Some(Remedy {
                 kind: Kind::MergeLoops,
                 text: "the trip count of this loop differs between lanes in each iteration of the loop around it: \
                        merge the two loops, so that a lane goes on with its next outer iteration \
                        (linearize:merge-loops=yes of lockstep cc)"
                     .to_owned(),
-                efficiency: self.with_fetches(fetches, fetches.saturating_sub(of.gain.unsigned_abs())),
+                efficiency: without(of.gain.unsigned_abs()),
                 basis: Basis::AtMost,
             });
         }
@@ -217,10 +223,7 @@ impl Advisor<'_> {
                  long they take, so that lanes have similar items at the same time, or split long ones"
                     .to_owned(),
                 match ran.and_then(|ran| ran.merging) {
-                    Some(of) => {
-                        let after = fetches.saturating_sub(of.sorting_gain);
-                        self.with_fetches(fetches, after).min(self.without(line.place.slots))
-                    }
+                    Some(of) => without(of.sorting_gain).min(self.without(line.place.slots)),
                     None => self.without(line.place.slots),
                 },
             ),
@@ -274,14 +277,14 @@ impl Advisor<'_> {
     /// Lanes of several warps that are alike.
     fn regroup(&self, alike: &str) -> Option<Remedy> {
         let regrouped = self.evidence.regrouped.as_ref().filter(|outcome| outcome.is_complete())?;
-        let (before, after) = (self.outcome.counts.fetches(), regrouped.counts.fetches());
+        let (before, after) = (self.outcome.issued(self.unit), regrouped.issued(self.unit));
         ((after as f64) < (1.0 - WORTH_DOING) * before as f64).then(|| Remedy {
             kind: Kind::Regroup,
             text: format!(
                 "lanes of one warp differ in {alike}, and lanes of other warps resemble them: sort the work so that \
                  similar lanes share a warp (replayed with --group similarity)"
             ),
-            efficiency: self.with_fetches(before, after),
+            efficiency: self.with_issued(before, after),
             basis: Basis::Replayed,
         })
     }
@@ -301,7 +304,7 @@ impl Advisor<'_> {
                            after the branch (or: lockstep cc --transform meld)"
                         .to_owned(),
                     efficiency,
-                    basis: Basis::AtMost,
+                    basis: estimate.basis,
                 });
             }
         }
@@ -340,7 +343,7 @@ impl Advisor<'_> {
     /// A function that both sides call.
     fn fuse(&self, line: &Line, source: &mut Source) -> Option<Remedy> {
         let estimate = self.best_estimate(Pass::Fcs, line)?;
-        if estimate.fetches as f64 > (1.0 - WORTH_DOING) * estimate.before as f64 {
+        if estimate.issued as f64 > (1.0 - WORTH_DOING) * estimate.before as f64 {
             return None;
         }
         let callee = estimate.callee.map_or_else(String::new, |callee| source.function(callee));
@@ -356,14 +359,14 @@ impl Advisor<'_> {
     }
 
     fn of_estimate(&self, estimate: &Estimate) -> f64 {
-        self.with_fetches(estimate.before, estimate.fetches)
+        self.with_issued(estimate.before, estimate.issued)
     }
 
-    /// The estimate of a pass for a branch of this line that leaves the fewest fetches.
+    /// The estimate of a pass for a branch of this line that leaves the fewest instructions.
     fn best_estimate(&self, pass: Pass, line: &Line) -> Option<&Estimate> {
         let branches: Vec<Pc> = line.at.iter().filter_map(|(pc, _)| self.place_of(*pc)).map(|(_, pc)| pc).collect();
         let of_line = |estimate: &&Estimate| estimate.at.is_some_and(|at| branches.contains(&at));
-        self.evidence.estimates.iter().filter(|e| e.pass == pass).filter(of_line).min_by_key(|e| e.fetches)
+        self.evidence.estimates.iter().filter(|e| e.pass == pass).filter(of_line).min_by_key(|e| e.issued)
     }
 
     /// Whether the slots of lanes that parted here are lost while one lane at a time runs, in a program that otherwise

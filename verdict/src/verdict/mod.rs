@@ -14,10 +14,10 @@ pub(crate) mod locking;
 
 use attribution::table::grouped;
 use attribution::{Source, typed_prediction};
-use heuristics::Program;
+use heuristics::{Program, brief};
 use replay::Outcome;
 use replay::metrics::Causes;
-use replay::suggest::{Estimate, Suggestions, issued};
+use replay::suggest::{Estimate, Suggestions};
 use replay::view::{CutInto, LoopRan, View};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -28,6 +28,7 @@ use self::balance::Balance;
 use self::coverage::{Coverage, share};
 use self::locking::{LockTrials, Locking};
 use crate::Machine;
+use crate::machine::unit;
 
 /// How far apart what models of one machine say may be before the verdict is a range.
 pub(crate) const FAR_APART: f64 = 0.05;
@@ -169,6 +170,7 @@ impl Verdict {
             Locking::of(outcome, (evidence.locks.as_ref(), figure.machine.and_then(Machine::named)), view, source);
         let advisor = Advisor {
             outcome,
+            unit: unit(figure.machine.and_then(Machine::named)),
             efficiency: figure.efficiency,
             program,
             view,
@@ -469,12 +471,13 @@ fn sentences(
         && let Some(best) = found.tried.first()
         && let Some(trial) = best.trials.first()
     {
-        let (before, after) = (issued(&found.before), trial.issued());
+        let (before, after) = (found.before.issued(found.unit), trial.outcome.issued(found.unit));
         if (after as f64) < (1.0 - WORTH_COLLECTING) * before as f64 {
             let at = typed_prediction(&best.candidate, source);
             all.push(format!(
-                "where lanes wait for each other at {at}, barrier issues {} less (replay --predict {at}; see \
+                "where lanes wait for each other at {at}, {} issues {} less (replay --predict {at}; see \
                  docs/speculation.md).",
+                brief(&found.before.heuristic),
                 share(1.0 - after as f64 / before.max(1) as f64)
             ));
         }

@@ -3,12 +3,11 @@
 use std::path::PathBuf;
 
 use attribution::Source;
-use heuristics::Spec;
 use replay::metrics::Measure;
 use replay::registry::MEMORY;
 use replay::{Error, ReplayOptions};
 use trace_format::Trace;
-use verdict::{COLLECTING, Machine, Subject};
+use verdict::{Machine, Subject};
 
 use crate::typed::by::{By, MemoryBy};
 use crate::typed::machine;
@@ -45,7 +44,7 @@ pub(crate) struct Typed {
 
     /// Collect lanes at this line (file.c:42), address or function (call:NAME) before they go on, as a GPU does where a
     /// programmer predicts that waiting there pays (see docs/speculation.md): shown beside the same model without it.
-    /// For barrier, which is the default with this option. PLACE,threshold=N lets N waiting lanes be enough; marks
+    /// For hanoi, the default, and barrier. PLACE,threshold=N lets N waiting lanes be enough; marks
     /// stands for the places that the program marks by LOCKSTEP_PREDICT and its kin of include/lockstep.h
     #[arg(long, value_name = "PLACE")]
     pub(super) predict: Vec<Predicted>,
@@ -132,11 +131,7 @@ pub(super) struct Asked<'a> {
 impl Typed {
     /// The models, or the machine.
     pub(super) fn subject(&self) -> Subject {
-        let mut models = models::all_of(&self.heuristic);
-        if models.is_empty() && !self.predict.is_empty() {
-            models = vec![Spec::parse(COLLECTING).expect("a model's name")];
-        }
-        Subject::of(self.machine, models)
+        Subject::of(self.machine, models::all_of(&self.heuristic))
     }
 
     /// What the options mean for this trace.

@@ -169,6 +169,8 @@ impl<'a> Request<'a> {
             let mut predicted = replay(prepared, &obedient)?;
             predicted.iter_mut().for_each(|outcome| outcome.heuristic.push_str(&predict::label(&typed.predict)));
             outcomes.extend(predicted);
+            // The machine's other models, and what a verdict takes, are without them.
+            prepared.predict(&[]);
         }
         if let Some(out) = out {
             out.finish()?;

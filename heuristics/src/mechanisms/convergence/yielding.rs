@@ -53,7 +53,7 @@ impl Convergence {
         // Others run first.
         self.splits.sort_by_key(|split| !split.lanes.is_subset(&waiting));
         // Those that are blocked have yet to come to the lock, which is behind where they wait.
-        let blocked = self.registers.iter().fold(LaneSet::EMPTY, |all, register| all | register.blocked);
+        let blocked = self.registers.iter().fold(self.collected(), |all, register| all | register.blocked);
         self.loosen(waiting - blocked, |_| true) || met
     }
 
@@ -135,6 +135,7 @@ impl Convergence {
     /// Makes one split of lanes that a barrier of the program has let go, that stand at one place, and for which nobody
     /// waits elsewhere; whether there were any.
     fn meet_again(&mut self, warp: &WarpView) -> bool {
+        let collected = self.collected();
         let Some(yielding) = &mut self.yielding else { return false };
         let waiting = warp.live() - warp.ready() - warp.waiting_for_lock();
         let freed = yielding.at_barrier & warp.ready();
@@ -142,7 +143,7 @@ impl Convergence {
         if freed.is_empty() {
             return false;
         }
-        let awaited = self.registers.iter().fold(LaneSet::EMPTY, |all, register| all | register.mask);
+        let awaited = self.registers.iter().fold(collected, |all, register| all | register.mask);
         let apart = warp.ready() - awaited;
         let mut left = freed & apart;
         while let Some(first) = left.lowest() {

@@ -149,7 +149,8 @@ fn named(trace: &Trace, pc: Pc) -> String {
 pub(super) fn loops_ran(view: &View, warp: usize) -> Result<Vec<LoopRan>> {
     let survey = Survey::new(view, true)?;
     let Some(loops) = LoopsOf::of(&survey.control_flow) else { return Ok(Vec::new()) };
-    let counter = loops.count(view.segments());
+    let briefs = Brief::with_costs(view.segments(), &|id| view.gpu_cost(id));
+    let counter = loops.count(view.segments(), briefs);
     // A counter's size grows with the program: many short lanes share one.
     let lanes = view.lanes().len();
     let share = lanes.div_ceil(4 * rayon::current_num_threads()).max(1);

@@ -1,6 +1,7 @@
 //! The places at which collecting lanes would pay: what was expected of each, and what came of it.
 
 use crate::page::{Collected, Collecting};
+use heuristics::brief;
 use replay::suggest::Suggestions;
 
 use super::code::Code;
@@ -8,10 +9,12 @@ use attribution::typed_prediction;
 
 /// Those that pay, the one that saves most first.
 pub(crate) fn of(found: &Suggestions, code: &mut Code) -> Collecting {
-    let before = found.before.counts.fetches();
+    let before = found.before.issued(found.unit);
     let mut places = Vec::new();
     for tried in &found.tried {
-        let Some(trial) = tried.trials.first().filter(|trial| trial.issued() < before) else { continue };
+        let Some(trial) = tried.trials.first().filter(|trial| trial.outcome.issued(found.unit) < before) else {
+            continue;
+        };
         let (at, outcome) = (tried.candidate.at, &trial.outcome);
         let predict = typed_prediction(&tried.candidate, code.source());
         places.push(Collected {
@@ -21,11 +24,11 @@ pub(crate) fn of(found: &Suggestions, code: &mut Code) -> Collecting {
             pattern: tried.candidate.pattern.name().to_owned(),
             expected: tried.candidate.at_most.round() as u64,
             threshold: trial.prediction.threshold,
-            fetches: outcome.counts.fetches(),
+            fetches: outcome.fetched(found.unit),
             simt_efficiency: outcome.simt_efficiency(),
             barrier_operations: outcome.tally.barrier_operations.unwrap_or_default(),
         });
     }
-    let model = found.before.heuristic.split(':').next().unwrap_or_default().to_owned();
-    Collecting { model, before, tried: found.tried.len(), places }
+    let (model, unit) = (brief(&found.before.heuristic), found.unit.name());
+    Collecting { model, unit, before, tried: found.tried.len(), places }
 }

@@ -74,7 +74,9 @@ impl LoopCounter {
         for (i, (of, _)) in self.active.iter().enumerate() {
             // A recursive function's loop counts once.
             if !self.active[..i].iter().any(|(other, _)| other == of) {
-                self.found[*of as usize].instructions += u64::from(brief.instructions);
+                let found = &mut self.found[*of as usize];
+                found.instructions += u64::from(brief.instructions);
+                found.gpu_tenths += u64::from(brief.gpu.tenths);
             }
         }
         self.level = self.level.saturating_add_signed(i32::from(brief.level)).max(1);
@@ -94,6 +96,7 @@ impl LoopCounter {
             own.entries += other.entries;
             own.turns += other.turns;
             own.instructions += other.instructions;
+            own.gpu_tenths += other.gpu_tenths;
         }
     }
 

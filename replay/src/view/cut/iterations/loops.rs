@@ -8,6 +8,7 @@ use trace_format::{Kind, Pc};
 use super::counter::LoopCounter;
 use super::merging::{Merging, Trips};
 use super::turns::Turns;
+use crate::Unit;
 use crate::lanes::brief::Brief;
 use crate::view::LoopTaken;
 
@@ -26,8 +27,21 @@ pub struct LoopRan {
     pub turns: u64,
     /// The instructions of its turns, those of functions called there included.
     pub instructions: u64,
+    /// The same as a GPU's, in tenths.
+    pub gpu_tenths: u64,
     /// What it would be to make one loop of it and the one around it, where it is the only one there and holds none.
     pub merging: Option<Merging>,
+}
+
+impl LoopRan {
+    /// How many instructions of a unit one of the processor's is in its turns.
+    #[must_use]
+    pub fn issued_per_fetch(&self, unit: Unit) -> f64 {
+        match unit {
+            Unit::Processor => 1.0,
+            Unit::Gpu => self.gpu_tenths as f64 / (10 * self.instructions.max(1)) as f64,
+        }
+    }
 }
 
 /// The natural loops of what lanes ran.
@@ -283,6 +297,7 @@ impl<'a> LoopsOf<'a> {
             entries: 0,
             turns: 0,
             instructions: 0,
+            gpu_tenths: 0,
             merging: None,
         };
         self.loops.ids().map(ran).collect()
@@ -326,7 +341,7 @@ impl<'a> LoopsOf<'a> {
     }
 
     /// A count of all loops, with nothing counted yet.
-    pub fn count(&self, segments: &SegmentTable) -> LoopCounter {
+    pub fn count(&self, segments: &SegmentTable, briefs: Vec<Brief>) -> LoopCounter {
         let ids: Vec<LoopId> = self.loops.ids().collect();
         let turns: Vec<Turns> = ids.iter().map(|id| Turns::at_header(self, *id)).collect();
         LoopCounter {
@@ -334,7 +349,7 @@ impl<'a> LoopsOf<'a> {
             found: self.all(segments),
             inside: self.inside_alone(&ids),
             trips: vec![Trips::default(); ids.len()],
-            briefs: Brief::all(segments),
+            briefs,
             active: Vec::new(),
             level: 1,
         }
