@@ -20,7 +20,6 @@
 
 mod alignment;
 mod alike;
-mod block_costs;
 mod context;
 mod cost;
 mod error;

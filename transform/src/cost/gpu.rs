@@ -1,11 +1,12 @@
 //! How many instructions a GPU has for an IR instruction, as the optimiser leaves it for NVIDIA's.
 //!
-//! What was counted on an NVIDIA H200 by operation and width is taken from there: divisions, square roots, products of
-//! 64 bits. The rest is what ptxas makes of it: a product is one instruction with the sum behind it, a shift to the left
-//! too, three operands go into one logical operation, and an address with a constant is a part of the access. A choice
-//! is one instruction, and so is each of a vector's numbers, since a GPU has no vectors.
+//! What was counted on an NVIDIA H200 by operation and width is taken from there: divisions, square roots, products
+//! of 64 bits. The rest is what ptxas makes of it: a product is one instruction with the sum behind it, a shift to the
+//! left too, three operands go into one logical operation, and an address with a constant is a part of the access. A
+//! choice is one instruction, and so is each of a vector's numbers, since a GPU has no vectors.
 //!
-//! *Limitation*: what ptxas leaves out, moves out of loops, or makes once for two blocks is counted where the IR has it.
+//! *Limitation*: what ptxas leaves out, moves out of loops, or makes once for two blocks is counted where the IR has
+//! it.
 
 use super::fetches::lanes;
 use crate::llvm::{Block, Instruction, Opcode, Shape, Value};

@@ -9,6 +9,7 @@
 //! A pass decides by *fetches*: x86-64 instructions issued for a warp, however long they take. *Latency* is a second
 //! column, in cycles, for passes that weigh instructions by their time, as papers on GPU compilers do.
 
+pub(crate) mod blocks;
 mod fetches;
 mod gpu;
 mod latency;
@@ -20,7 +21,6 @@ use crate::flow::Flow;
 use crate::llvm::{Function, Instruction, Value};
 
 pub(crate) use self::fetches::{Choices, is_comparison, is_library_call};
-pub(crate) use self::gpu::{copies as gpu_copies, tenths as gpu_tenths};
 
 /// How often a loop is taken to run if nothing says how often: the usual guess of compilers without a profile, between
 /// LLVM's 32 : 1 odds of staying in a loop and the 4 to 8 of unrolled ones.

@@ -16,7 +16,7 @@ use super::jobs::{Answer, Job, Level, Product};
 use super::scratch::{Scratch, Streams};
 use super::{by_products, code, diagnostics, words};
 use crate::llvm::{CodeOptions, Module, WellFormed};
-use crate::{Error, Pipeline, Remark, Result, block_costs, iterations};
+use crate::{Error, Pipeline, Remark, Result, cost, iterations};
 
 /// Runs the compiler as if we were not there.
 pub(super) fn unchanged(build: &Build, scratch: &Scratch) -> Result<Built> {
@@ -156,7 +156,7 @@ fn optimised_here(build: &Build, job: &Job) -> Option<Level> {
 fn with_costs(module: WellFormed) -> Result<WellFormed> {
     let mut module = module.into_module();
     module.run_passes("function(lower-switch)")?;
-    block_costs::note(&module);
+    cost::blocks::note(&module);
     module.well_formed().map_err(|text| Error::BadIr { name: "the module with costs".to_owned(), text })
 }
 

@@ -18,7 +18,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::cost::{gpu_copies, gpu_tenths};
+use super::gpu;
 use crate::llvm::{Block, Builder, Function, Instruction, Module, Opcode, Value};
 
 /// What one note can hold.
@@ -71,12 +71,12 @@ fn parts_of(block: Block<'_>) -> Vec<Part<'_>> {
     let mut each = Some(part.begin);
     while let Some(instruction) = each {
         each = instruction.next();
-        part.tenths += gpu_tenths(instruction);
+        part.tenths += gpu::tenths(instruction);
         if let Some(begin) = each.filter(|next| comes_back(instruction) && next.opcode() != Opcode::LLVMRet) {
             parts.push(std::mem::replace(&mut part, Part { begin, tenths: 0 }));
         }
     }
-    part.tenths += gpu_copies(block);
+    part.tenths += gpu::copies(block);
     parts.push(part);
     parts
 }
