@@ -123,8 +123,8 @@ impl Outcome {
         (slots > 0.0).then(|| (active as f64 / slots).min(1.0))
     }
 
-    /// The instructions issued; on a GPU with what the code of locks adds, and those by which lanes wait for each other.
-    /// Those of predictions' barriers ([`Tally::barrier_operations`]) are not among them.
+    /// The instructions issued; on a GPU with what the code of locks adds, and those by which lanes wait for each
+    /// other. Those of predictions' barriers ([`Tally::barrier_operations`]) are not among them.
     #[must_use]
     pub fn fetched(&self, unit: Unit) -> u64 {
         match unit {
