@@ -77,13 +77,7 @@ fn of_number(i: Instruction<'_>, bits: u32) -> u32 {
         LLVMGetElementPtr => address(i),
         LLVMLoad | LLVMStore | LLVMAtomicRMW | LLVMFence | LLVMRet => ONE,
         LLVMAtomicCmpXchg => ONE + HALF,
-        LLVMBr | LLVMSwitch | LLVMIndirectBr => {
-            if i.successors().len() > 1 {
-                ONE
-            } else {
-                0
-            }
-        }
+        LLVMBr | LLVMSwitch | LLVMIndirectBr if i.successors().len() > 1 => ONE,
         LLVMCall | LLVMInvoke => call(i, bits),
         _ => 0,
     }
