@@ -21,8 +21,6 @@ pub(crate) struct LaneSurvey {
     pub episodes: Vec<EpisodeId>,
     /// How often it waits for all others ([`Control::MeetAll`]).
     pub meet_alls: u64,
-    /// The highest address of the stacks that it has.
-    stack_end: u64,
     /// Its stream, where the source has not kept it.
     kept: Option<Box<Kept>>,
 }
@@ -31,7 +29,7 @@ pub(crate) struct LaneSurvey {
 pub struct Survey<'a> {
     source: &'a dyn LaneSource,
     pub(crate) lanes: Vec<LaneSurvey>,
-    /// The highest address of all lanes' stacks; 0 where none is known.
+    /// See [`LaneSource::stack_end`].
     pub(crate) stack_end: u64,
     /// See [`LaneSource::constants`].
     pub(crate) constants: Arc<[Range<u64>]>,
@@ -67,8 +65,7 @@ impl<'a> Survey<'a> {
             }
         }
         let control_flow = all.map(|all| all.control_flow(source.segments())).unwrap_or_default();
-        let stack_end = lanes.iter().map(|lane| lane.stack_end).max().unwrap_or(0);
-        Ok(Survey { source, lanes, stack_end, constants: source.constants().into(), control_flow })
+        Ok(Survey { source, lanes, stack_end: source.stack_end(), constants: source.constants().into(), control_flow })
     }
 
     /// The lane's stream from its beginning.
@@ -160,7 +157,6 @@ struct Surveyor<'s> {
     instructions: u64,
     episodes: Vec<EpisodeId>,
     meet_alls: u64,
-    stack_end: u64,
     steps: &'s Steps,
     observer: Option<Observer>,
     level: u32,
@@ -177,8 +173,7 @@ impl Surveyor<'_> {
         episodes.sort_unstable();
         episodes.dedup();
         let (instructions, meet_alls) = (std::mem::take(&mut self.instructions), std::mem::take(&mut self.meet_alls));
-        let stack_end = std::mem::take(&mut self.stack_end);
-        LaneSurvey { instructions, episodes, meet_alls, stack_end, kept: kept.map(Box::new) }
+        LaneSurvey { instructions, episodes, meet_alls, kept: kept.map(Box::new) }
     }
 
     /// The next piece of the stream, folded.
@@ -198,9 +193,6 @@ impl Surveyor<'_> {
                 Control::Meet(episode) => self.episodes.push(episode),
                 Control::MeetAll => self.meet_alls += 1,
                 Control::Level(new) => self.level = new,
-                Control::Stack { zero, above } => {
-                    self.stack_end = self.stack_end.max(zero.saturating_add(above.into()));
-                }
                 _ => {}
             },
         }
@@ -250,18 +242,8 @@ fn survey_lanes(
     let lengths: Vec<u32> = source.segments().iter().map(|(_, segment)| segment.len() as u32).collect();
     let (instructions, episodes, meet_alls) = (0, Vec::new(), 0);
     let (segments, rows) = (source.segments(), KnownRows::default());
-    let mut seen = Surveyor {
-        segments,
-        rows,
-        lengths: &lengths,
-        instructions,
-        episodes,
-        meet_alls,
-        stack_end: 0,
-        steps,
-        observer,
-        level: 1,
-    };
+    let mut seen =
+        Surveyor { segments, rows, lengths: &lengths, instructions, episodes, meet_alls, steps, observer, level: 1 };
     let mut batch = Batch::default();
     let lanes = lanes.map(|lane| {
         let mut kept = None;

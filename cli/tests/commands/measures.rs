@@ -212,3 +212,36 @@ fn requests_and_sectors_are_those_that_a_gpu_counts() {
         }
     }
 }
+
+#[test]
+fn parameters_on_the_stack_of_a_thread_that_is_no_lane_are_no_accesses() {
+    // 8 lanes of 100 rounds: a load of what the caller has on its stack, and a load and a store of an array.
+    let source = "#include <pthread.h>
+static int data[8 * 16];
+struct in { int *volatile to; int n; };
+static void *work(void *p) {
+    struct in *in = p;
+    int me = __atomic_fetch_add(&in->n, 1, __ATOMIC_RELAXED);
+    for (int i = 0; i < 100; i++) ((volatile int *)in->to)[me] += i;
+    return 0;
+}
+int main(void) {
+    pthread_t threads[8];
+    struct in in = { data, 0 };
+    for (int i = 0; i < 8; i++) pthread_create(&threads[i], 0, work, &in);
+    for (int i = 0; i < 8; i++) pthread_join(threads[i], 0);
+    return 0;
+}
+";
+    let folder = tempfile::tempdir().unwrap();
+    let (program, trace) = (folder.path().join("program"), folder.path().join("trace.bin"));
+    let file = folder.path().join("in.c");
+    std::fs::write(&file, source).unwrap();
+    let built = Command::new("gcc").args(["-O2", "-pthread", "-o"]).args([&program, &file]).status().unwrap();
+    assert!(built.success());
+    let trace = trace.to_str().unwrap();
+    succeed("trace", &["--memory", "-o", trace, program.to_str().unwrap()]);
+    let said = succeed("replay", &["--memory", "--json", "--machine", "nvidia", trace]);
+    let said: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(said["results"][0]["gpu_requests"], 200, "{}", said["results"][0]);
+}

@@ -24,6 +24,12 @@ pub trait LaneSource: Sync {
         Vec::new()
     }
 
+    /// The highest address of all the program's threads' stacks, those that are no lane included; 0 where none is known,
+    /// as by default.
+    fn stack_end(&self) -> u64 {
+        0
+    }
+
     /// A lane's stream from its beginning.
     fn stream(&self, lane: usize) -> Box<dyn LaneStream + '_>;
 

@@ -139,6 +139,10 @@ impl LaneSource for Reordered<'_> {
         self.source.constants()
     }
 
+    fn stack_end(&self) -> u64 {
+        self.source.stack_end()
+    }
+
     fn stream(&self, lane: usize) -> Box<dyn LaneStream + '_> {
         self.phases.stream(&self.phases.all()[self.order[lane]])
     }

@@ -24,6 +24,10 @@ impl LaneSource for View {
         View::constants(self)
     }
 
+    fn stack_end(&self) -> u64 {
+        View::stack_end(self)
+    }
+
     fn stream(&self, lane: usize) -> Box<dyn LaneStream + '_> {
         View::stream(self, lane)
     }

@@ -178,6 +178,12 @@ impl View {
         all
     }
 
+    /// The highest address of all threads' stacks.
+    #[must_use]
+    pub fn stack_end(&self) -> u64 {
+        self.plan.stack_end
+    }
+
     /// The lanes: by generation, those of one in thread order.
     #[must_use]
     pub fn lanes(&self) -> &[LaneOrigin] {

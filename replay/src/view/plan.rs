@@ -39,6 +39,8 @@ pub(super) struct Plan {
     pub is_text: bool,
     /// Streams tell where extents of the region begin.
     pub tells_extents: bool,
+    /// Where the highest of all threads' stacks ends.
+    pub stack_end: u64,
     /// The trace has memory addresses, so that streams tell where stacks lie.
     pub has_memory: bool,
 }
@@ -72,6 +74,7 @@ impl Plan {
             table,
             is_text,
             tells_extents: options.lanes != Lanes::Threads,
+            stack_end: threads.iter().filter_map(|thread| Some(thread.start?.sp)).max().unwrap_or(0),
             has_memory: trace.meta().memory,
             distributes,
         }
