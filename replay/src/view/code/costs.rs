@@ -16,15 +16,16 @@ pub(in crate::view) fn of_segments(trace: &Trace, table: &SegmentTable, code: Co
     let classifier = Classifier::new(trace, code);
     let function = |id: SegmentId| trace.symbol_of(table[id].start()).map(|symbol| symbol.pc);
     let is_noted = |id: &SegmentId| table.block_cost(*id).is_some();
-    let noted: FxHashSet<Option<Pc>> = table.iter().map(|(id, _)| id).filter(is_noted).map(function).collect();
+    let noted: FxHashSet<Pc> = table.iter().map(|(id, _)| id).filter(is_noted).filter_map(function).collect();
+    let is_of_noted = |id| !noted.is_empty() && function(id).is_some_and(|function| noted.contains(&function));
     let of = |id: SegmentId| {
         let listing = table.listing(id);
-        let is_noted = !noted.is_empty() && function(id).is_some_and(|function| noted.contains(&Some(function)));
-        let own: u32 = match listing.iter().next() {
-            _ if is_noted => table.block_cost(id).unwrap_or_default(),
-            Some(Some(_)) => listing.iter().flatten().map(machine::Instruction::gpu_tenths).sum(),
+        let own: u32 = match (table.block_cost(id), listing.iter().next()) {
+            (Some(noted), _) => noted,
+            (None, _) if is_of_noted(id) => 0,
+            (None, Some(Some(_))) => listing.iter().flatten().map(machine::Instruction::gpu_tenths).sum(),
             // Its code is not known.
-            _ => 10 * table[id].len() as u32,
+            (None, _) => 10 * table[id].len() as u32,
         };
         let leaves = table[id].last().kind.is_call() || table[id].last().kind == Kind::Jump;
         let target = || listing.last()?.target();
