@@ -24,8 +24,8 @@ pub trait LaneSource: Sync {
         Vec::new()
     }
 
-    /// The highest address of all the program's threads' stacks, those that are no lane included; 0 where none is known,
-    /// as by default.
+    /// The highest address of all the program's threads' stacks, those that are no lane included; 0 where none is
+    /// known, as by default.
     fn stack_end(&self) -> u64 {
         0
     }
