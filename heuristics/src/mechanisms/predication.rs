@@ -130,8 +130,7 @@ impl Heuristic for Predicated {
 
     fn executed(&mut self, warp: &WarpView, ran: &Ran) {
         if let Some(parted) = &self.branch {
-            let off = parted.ran.lanes.len() - ran.lanes.len();
-            self.predicated_off += off as u64 * u64::from(ran.instructions);
+            self.predicated_off += self.off as u64 * u64::from(ran.instructions);
             let behind = parted.arms.front().map_or(0, |arm| arm.instructions);
             let more = self.arms(warp, ran, behind);
             if let Some(parted) = &mut self.branch {

@@ -267,7 +267,10 @@ impl<'a> Instruction<'a> {
     /// What it notes of the basic block that it begins, if it is such a note.
     #[must_use]
     pub fn block_cost(self) -> Option<BlockCost> {
-        let address = self.address().filter(|_| self.decoded.mnemonic() == Mnemonic::Nop)?;
+        if self.decoded.mnemonic() != Mnemonic::Nop {
+            return None;
+        }
+        let address = self.address()?;
         let is_it = |part: Option<RegisterPart>| part.is_some_and(|part| part.register == Register::CX);
         (is_it(address.base) && is_it(address.index) && address.scale == 1)
             .then(|| BlockCost::of_displacement(address.displacement))?
