@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use attribution::Source;
 use heuristics::{Program, Spec};
-use replay::metrics::{Causes, Contention, Measure};
+use replay::metrics::{Causes, Contention, GpuMemory, Measure};
 use replay::suggest::{Search, Suggestions, at_branches};
 use replay::view::{LoopRan, Region, View, ViewOptions};
 use replay::{Grouping, Locks, Outcome, Prepared, ReplayOptions};
@@ -37,13 +37,15 @@ pub struct Judge<'a> {
     pub options: &'a ReplayOptions,
 }
 
-/// What is measured for a verdict: what was asked for, what lane-slots are lost to, and what locks cost.
+/// What is measured for a verdict: what was asked for, what lane-slots are lost to, what locks cost, and what a GPU's
+/// time takes.
 #[must_use]
 pub fn measures(asked: &[Measure], view: &View) -> Vec<Measure> {
     let mut all = asked.to_vec();
     if view.lanes().len() > 1 {
         let of_locks = view.locks().are_taken().then(Contention::measure);
-        for measure in std::iter::once(Causes::measure()).chain(of_locks) {
+        let of_time = view.has_memory().then(GpuMemory::measure);
+        for measure in std::iter::once(Causes::measure()).chain(of_locks).chain(of_time) {
             if !all.iter().any(|known| known.name() == measure.name()) {
                 all.push(measure);
             }
@@ -61,6 +63,9 @@ pub fn forget(outcomes: &mut [Outcome], asked: &[Measure]) {
         }
         if !is_asked(&Contention::measure()) {
             outcome.findings.forget::<Contention>();
+        }
+        if !is_asked(&GpuMemory::measure()) {
+            outcome.findings.forget::<GpuMemory>();
         }
     }
 }

@@ -183,8 +183,15 @@ fn on_h200(name: &str) -> [u64; 2] {
     numbers.try_into().unwrap()
 }
 
+/// The nanoseconds that an NVIDIA H200 takes for a program of `workloads/twins` of one kernel.
+fn time_on_h200(name: &str) -> f64 {
+    let text = std::fs::read_to_string(root().join("results/2026-11-27-silicon/twins.csv")).unwrap();
+    let row = text.lines().find(|line| line.starts_with(&format!("{name},"))).unwrap();
+    row.rsplit(',').next().unwrap().parse().unwrap()
+}
+
 #[test]
-fn requests_and_sectors_are_those_that_a_gpu_counts() {
+fn requests_sectors_and_times_are_those_that_a_gpu_counts() {
     // Constants and parameters, arrays of `malloc`, dynamic schedules, stacks, vectors, bytes that lie anywhere.
     for name in ["fractions", "grains", "mandel", "queens", "boxes", "modexp"] {
         for (compiler, openmp) in [("g++", "-fopenmp"), ("clang++-19", "-fopenmp=libomp")] {
@@ -209,6 +216,10 @@ fn requests_and_sectors_are_those_that_a_gpu_counts() {
                 let found = row[column].as_u64().unwrap();
                 assert!(found.abs_diff(counted) * 50 <= counted, "{compiler} {name} {column}: {found} for {counted}");
             }
+            let factor = row["gpu_time"].as_f64().unwrap() / time_on_h200(name);
+            assert!((0.7..1.4).contains(&factor), "{compiler} {name}: {factor} of the time");
+            let (time, first) = (&said["verdict"]["time"], &said["verdict"]["headline"]);
+            assert!(time["sentence"].as_str().unwrap().starts_with("about "), "{first}");
         }
     }
 }

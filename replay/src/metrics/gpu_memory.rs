@@ -25,12 +25,15 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use heuristics::{Program, SegmentId};
+use rustc_hash::FxHashSet;
 use trace_format::{Instruction, Pc};
 
+use super::gpu_time::{GpuTime, Work};
 use super::memory;
 use super::operands::{Accessed, Room};
 use super::spill_memory::is_shared;
 use super::{Ended, Finding, Measure, Measured, Metric, Run, Step};
+use crate::engine::gpu_tenths;
 use crate::entry::{Entry, of};
 use crate::{Column, Result, Value};
 
@@ -52,6 +55,22 @@ pub(crate) static ENTRY: Entry = Entry {
             "Aligned pieces of 32 bytes that hold the active lanes' bytes, summed over gpu_requests.",
             |o| of(o, |found: &GpuMemory| Value::Count(found.sectors())),
         ),
+        Column::counted(
+            "gpu_time",
+            "Nanoseconds that an NVIDIA H200 would take for the lanes' launches, one behind the other.",
+            |o| GpuTime::of(o).map_or(Value::None, |time| Value::Count(time.nanoseconds as u64)),
+        ),
+        Column::counted("gpu_bound", "What most of gpu_time is bound by: latency, issue, cache or memory.", |o| {
+            GpuTime::of(o).map_or(Value::None, |time| Value::Text(time.bound.name().to_owned()))
+        }),
+        Column::counted(
+            "gpu_filled_time",
+            "Picoseconds that one copy of the lanes takes where an H200 is full of copies. Gains in time are said by it.",
+            |o| GpuTime::of(o).map_or(Value::None, |time| Value::Count((time.filled * 1000.0) as u64)),
+        ),
+        Column::counted("gpu_filled_bound", "What gpu_filled_time is bound by.", |o| {
+            GpuTime::of(o).map_or(Value::None, |time| Value::Text(time.filled_bound.name().to_owned()))
+        }),
     ],
     table: None,
 };
@@ -97,6 +116,8 @@ pub struct GpuMemory {
     by_operand: BTreeMap<(Pc, u8), Seen>,
     /// What mathematical functions read of their tables.
     tables: Seen,
+    /// What each warp did, in no order.
+    pub(super) work: Vec<Work>,
 }
 
 impl GpuMemory {
@@ -134,6 +155,7 @@ impl Measured for GpuMemory {
             self.by_operand.entry(*place).or_default().add(seen);
         }
         self.tables.add(&other.tables);
+        self.work.extend_from_slice(&other.work);
     }
 }
 
@@ -143,6 +165,9 @@ struct Asked {
     /// Loads and stores of each number; 0 where it has none.
     times: u8,
     writes: bool,
+    is_atomic: bool,
+    /// Whether its address has an index, as that of an array has.
+    is_indexed: bool,
     /// How many bytes it has.
     bytes: u16,
     /// How many bytes of them are one number.
@@ -154,7 +179,7 @@ impl Asked {
     /// For the operands of an instruction; nothing where its code is not known.
     fn of(instruction: Option<machine::Instruction>, count: usize) -> Vec<Asked> {
         let Some(instruction) = instruction else {
-            return vec![Asked { times: 1, writes: true, bytes: 1, element: 1, seen: Seen::default() }; count];
+            return vec![Asked { times: 1, writes: true, bytes: 1, element: 1, ..Asked::default() }; count];
         };
         let of_operand = |memory: &machine::Memory| {
             let is_constant = instruction.place().is_some() && !memory.access.writes;
@@ -162,7 +187,15 @@ impl Asked {
             let times = if is_constant || instruction.is_atomic() { 0 } else { times };
             let bytes = memory.bytes() as u16;
             let element = (instruction.element() as u16).clamp(1, bytes);
-            Asked { times, writes: memory.access.writes, bytes, element, seen: Seen::default() }
+            Asked {
+                times,
+                writes: memory.access.writes,
+                is_atomic: instruction.is_atomic(),
+                is_indexed: memory.index.is_some(),
+                bytes,
+                element,
+                seen: Seen::default(),
+            }
         };
         let mut all: Vec<Asked> = instruction.memory().iter().map(of_operand).collect();
         all.resize(count, Asked::default());
@@ -200,6 +233,12 @@ struct GpuMeter {
     room: Room,
     addresses: Vec<u64>,
     tables: Seen,
+    /// Sectors that the warp has accessed.
+    touched: FxHashSet<u64>,
+    /// Its accesses: those to sectors that it had, and to others, with how many new ones.
+    hits: u64,
+    misses: u64,
+    new_sectors: u64,
 }
 
 impl GpuMeter {
@@ -228,16 +267,28 @@ impl GpuMeter {
             listing.iter().zip(counts).map(|(instruction, count)| Asked::of(instruction, count)).collect()
         });
         let own = &mut asked[first as usize..][..instructions.len()];
-        for (asked, operand) in own.iter_mut().flatten().zip(before..).filter(|(asked, _)| asked.times > 0) {
+        for (asked, operand) in
+            own.iter_mut().flatten().zip(before..).filter(|(asked, _)| asked.times > 0 || asked.is_atomic)
+        {
             let addresses = &mut self.addresses;
             addresses.clear();
             addresses.extend(lanes.iter().filter_map(|lane| global(lane, operand)));
-            let [first, rest @ ..] = &addresses[..] else { continue };
+            let [first, rest @ ..] = &addresses[..] else {
+                self.hits += u64::from(asked.is_indexed);
+                continue;
+            };
             let is_parameter = self.of_caller.contains(first) && rest.iter().all(|address| address == first);
             let below = self.constants.partition_point(|part| part.start <= *first);
             let is_constant = || below.checked_sub(1).is_some_and(|at| self.constants[at].contains(first));
             if asked.writes || !is_parameter && !is_constant() {
-                asked.count(addresses);
+                let new = addresses.iter().filter(|address| self.touched.insert(**address / SECTOR)).count() as u64;
+                let misses = u64::from(new > 0 || asked.is_atomic);
+                self.misses += misses;
+                self.hits += u64::from(asked.times).saturating_sub(misses);
+                self.new_sectors += new;
+                if !asked.is_atomic {
+                    asked.count(addresses);
+                }
             }
         }
     }
@@ -300,6 +351,16 @@ impl Metric for GpuMeter {
                 }
             }
         }
+        found.work.push(Work {
+            number: ended.warp.number(),
+            launch: ended.warp.lanes().first().map_or(0, |lane| ended.warp.survey().source().generation(*lane)),
+            lanes: ended.warp.lanes().len(),
+            tenths: ended.counts.gpu_fetches + gpu_tenths(ended.counts.lock_fetches),
+            hits: self.hits + found.tables.requests,
+            misses: self.misses,
+            sectors: found.sectors(),
+            missed_sectors: self.new_sectors,
+        });
         Ok(Finding::new(found))
     }
 }

@@ -11,12 +11,13 @@ pub(crate) mod coverage;
 pub(crate) mod filling;
 mod kinds;
 pub(crate) mod locking;
+mod time;
 
 use attribution::table::grouped;
 use attribution::{Source, typed_prediction};
 use heuristics::{Program, brief};
 use replay::Outcome;
-use replay::metrics::Causes;
+use replay::metrics::{Causes, GpuTime};
 use replay::suggest::{Estimate, Suggestions};
 use replay::view::{CutInto, LoopRan, View};
 use serde::Serialize;
@@ -136,6 +137,8 @@ pub struct Verdict {
     pub items: Option<Items>,
     /// What locks cost, where lanes wait for one.
     pub locking: Option<Locking>,
+    /// How long an NVIDIA GPU takes, where memory was measured and the figure is that machine's.
+    pub time: Option<GpuTime>,
     /// What may mislead the reader, and what to do about it.
     pub warnings: Vec<String>,
     /// What else is known.
@@ -191,6 +194,7 @@ impl Verdict {
             },
             warnings: warnings(figure, balance.as_ref(), items, outcome, view),
             sentences: sentences(outcome, locking.as_ref(), *suggestions, source),
+            time: time::on(figure.machine, outcome).filter(|_| !alone && withheld.is_none()),
             holds: !alone && !is_chance && withheld.is_none(),
             figure: figure.clone(),
             coverage,
@@ -221,6 +225,7 @@ impl Verdict {
     pub fn lines(&self) -> Vec<String> {
         let mut lines = vec![format!("verdict: {}", self.headline)];
         lines.push(format!("coverage: {}", self.coverage.sentence()));
+        lines.extend(self.time.iter().map(|time| format!("time: {}", time::sentence(time))));
         lines.extend(self.warnings.iter().map(|warning| format!("warning: {warning}")));
         lines.extend(self.sentences.iter().map(|sentence| format!("note: {sentence}")));
         if let (true, Some(items), false) = (self.places_are_of_items, &self.items, self.places.is_empty()) {
@@ -292,6 +297,9 @@ impl Verdict {
             "places_of": self.items.as_ref().filter(|_| self.places_are_of_items).map(|items| &items.what),
             "places": self.places.iter().map(place).collect::<Vec<Value>>(),
         });
+        if let Some(time) = &self.time {
+            all["time"] = time::json(time);
+        }
         if let Some(locking) = &self.locking {
             all["locks"] = locking.json();
         }
