@@ -91,26 +91,27 @@ pub struct AsLanes {
     worst_line: Option<(String, f64, f64)>,
 }
 
-/// Makes the page of a view's lanes. Where a verdict on them is known, it is taken if it is that of an NVIDIA GPU.
+/// Makes the page of a view's lanes: of all, and those of them that are replayed (all, or a sample). Where a verdict on
+/// them is known, it is taken if it is that of an NVIDIA GPU.
 ///
 /// # Errors
 /// When the trace cannot be read.
 pub fn of(
     question: &Question,
     trace: &Trace,
-    view: &View,
+    (whole, view): (&View, &View),
     mut known: Option<Verdict>,
     source: &mut Source,
 ) -> replay::Result<AsLanes> {
     let needs = match (view.summary().cut.is_some(), view.has_memory()) {
         (false, _) => Err("threads ran at once already".to_owned()),
         (true, false) => Err("unknown, since the trace has no addresses (trace --memory records them)".to_owned()),
-        (true, true) => Ok(Found::of(view, &question.lanes.lanes, source)?),
+        (true, true) => Ok(Found::of(whole, &question.lanes.lanes, source)?),
     };
     let prepared = Prepared::new(view, true)?;
     let mut page = AsLanes {
         what: lanes::region(view.summary()),
-        lanes: view.lanes().len(),
+        lanes: whole.lanes().len(),
         needs,
         gpus: Vec::new(),
         simd: Vec::new(),

@@ -22,6 +22,9 @@ const BRANCHES: usize = 4;
 /// The least share of the lost lane-slots that such a branch must lose.
 const WORTH_TRYING: f64 = 0.02;
 
+/// The fewest warps that are replayed of pieces of work.
+const LEAST: usize = 16;
+
 /// Lanes that were replayed, and what was asked about them.
 #[derive(Clone, Copy)]
 pub struct Judge<'a> {
@@ -239,7 +242,9 @@ impl Judge<'_> {
         let dealt = spread_over_threads(&view, self.view.lanes().len());
         let warp_size = self.question.replay.warp_size.unwrap_or(WARP.min(all));
         if kept > FEW {
-            let sample = warps_of_sample(&view, warp_size);
+            // So many that one of them, as the last that is not full, does not decide.
+            let wanted = (all.div_ceil(warp_size) as f64 * FEW as f64 / kept as f64) as usize;
+            let sample = warps_of_sample(&view, warp_size, wanted.max(LEAST));
             view = view.sample(&sample);
         }
         let measures = measures(&[], &view);
@@ -269,16 +274,14 @@ struct Found {
     kept: u64,
 }
 
-/// The lanes of warps that lie evenly in the run and hold about [`FEW`] instructions together: at least some warps, so
-/// that one of them, as the last that is not full, does not decide.
-fn warps_of_sample(view: &View, warp_size: usize) -> Vec<usize> {
-    const LEAST: usize = 16;
+/// The lanes of so many warps of this size, at most all, that lie evenly in the run.
+#[must_use]
+pub fn warps_of_sample(view: &View, warp_size: usize, wanted: usize) -> Vec<usize> {
     let lanes: Vec<usize> = (0..view.lanes().len()).collect();
     let generation = |lane: &usize| view.lanes()[*lane].generation;
     let launches = lanes.chunk_by(|a, b| generation(a) == generation(b));
     let warps: Vec<&[usize]> = launches.flat_map(|launch| launch.chunks(warp_size)).collect();
-    let share = FEW as f64 / view.summary().kept as f64;
-    let wanted = ((warps.len() as f64 * share) as usize).clamp(LEAST.min(warps.len()), warps.len());
+    let wanted = wanted.min(warps.len());
     (0..wanted).flat_map(|warp| warps[warp * warps.len() / wanted]).copied().collect()
 }
 

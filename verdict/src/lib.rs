@@ -36,7 +36,7 @@ mod verdict;
 use heuristics::Spec;
 
 pub use answer::Answer;
-pub use judge::{Judge, forget, measures};
+pub use judge::{Judge, forget, measures, warps_of_sample};
 pub use machine::{Machine, Range, Subject, efficiency};
 pub use question::Question;
 pub use verdict::advice::{Kind, Place, Remedy};

@@ -52,6 +52,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         setting: &args.selection.setting(&args.trace, &trace, &view),
         syntax: None,
         is_page: false,
+        sample: None,
         done: &counted(&bar),
     };
     let program = page::program((&trace, &view), &request);

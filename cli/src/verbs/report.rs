@@ -57,20 +57,28 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let models = models::all_of(&args.models);
     let subject = Subject::of(args.machine, args.heuristic.iter().cloned().collect());
     let models = models::each_once(subject.models.iter().chain(&models));
+    let paths: Vec<&PathBuf> = std::iter::once(&args.trace).chain(&args.after).collect();
+    let traces = paths.iter().map(|path| selection::open(path)).collect::<Result<Vec<_>, _>>()?;
+    let views = traces.iter().map(|trace| args.selection.view(trace)).collect::<Result<Vec<_>, _>>()?;
+    let questions = traces.iter().map(|trace| args.selection.question(trace, subject.clone()));
+    let questions = questions.collect::<Result<Vec<_>, _>>()?;
+    let drawn = page::sample(&questions[0], &views.iter().collect::<Vec<_>>()).unwrap_or_default();
     let mut programs = Vec::new();
-    for path in std::iter::once(&args.trace).chain(&args.after) {
-        let trace = selection::open(path)?;
-        let view = args.selection.view(&trace)?;
-        let bar = progress();
+    for (number, (path, trace)) in paths.iter().zip(&traces).enumerate() {
+        let lanes = drawn.get(number);
+        let sample =
+            lanes.map(|lanes| Ok::<_, replay::Error>(args.selection.view(trace)?.sample(lanes))).transpose()?;
+        let (view, bar) = (&views[number], progress());
         let request = Request {
-            question: &args.selection.question(&trace, subject.clone())?,
-            setting: &args.selection.setting(path, &trace, &view),
+            question: &questions[number],
+            setting: &args.selection.setting(path, trace, view),
             models: models.clone(),
             syntax: args.syntax.map(Into::into),
             is_page: true,
+            sample: sample.as_ref(),
             done: &counted(&bar),
         };
-        let program = page::program((&trace, &view), &request);
+        let program = page::program((trace, view), &request);
         bar.finish_and_clear();
         let mut program = program?;
         crate::shown::proofs::add(&mut program, &args.proved)?;

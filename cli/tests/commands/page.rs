@@ -1,6 +1,7 @@
 //! `lockstep report`: the numbers on the page are those of `replay --json`.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::support::{build, root, run, succeed};
 use serde_json::Value;
@@ -50,6 +51,50 @@ fn every_number_of_a_model_is_that_of_replay() {
     for width in program["widths"].as_array().unwrap() {
         let size = width["warp_size"].to_string();
         assert_eq!(*width, json(&["--heuristic", "ipdom", "-W", &size])["results"][0], "warp size {size}");
+    }
+}
+
+#[test]
+fn of_many_lanes_the_page_shows_warps_drawn_evenly() {
+    let source = "#include <stdio.h>
+#define N 100000
+static unsigned a[N];
+int main(void) {
+#pragma omp parallel for schedule(static)
+    for (int i = 0; i < N; i++) {
+        unsigned x = i * 2654435761u, t = 0;
+        for (int k = x >> 20 & 31; k >= 0; k--) { t = t * 31 + x; if (t & 4) t ^= x >> 3; }
+        a[i] = t;
+    }
+    return printf(\"%u\\n\", a[N / 2]) < 0;
+}
+";
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    std::fs::write(at("many.c"), source).unwrap();
+    let program = at("many");
+    build(&at("many.c"), &program, &["-fopenmp"]);
+    let trace = at("trace.bin");
+    let words = ["-o", trace.to_str().unwrap(), program.to_str().unwrap()];
+    let traced = Command::new("env").arg("OMP_NUM_THREADS=4").arg(env!("CARGO_BIN_EXE_trace")).args(words).output();
+    assert!(traced.unwrap().status.success());
+    // Of two traces as many warps of each.
+    let page = page_of(&[&trace, &trace], &["--lanes", "iterations", "--models", "minpc"]);
+    let of_all = succeed("replay", &["--json", "--lanes", "iterations", trace.to_str().unwrap()]);
+    let of_all: Value = serde_json::from_str(&of_all).unwrap();
+    for program in page["programs"].as_array().unwrap() {
+        let shown = &program["replayed"];
+        let lanes = shown["results"][0]["lanes"].as_u64().unwrap();
+        assert!((4096..50_000).contains(&lanes) && lanes % 32 == 0, "{lanes}");
+        assert_eq!(shown["results"][1]["lanes"], lanes);
+        let efficiency = |of: &Value| of["results"][0]["simt_efficiency"].as_f64().unwrap();
+        assert!((efficiency(shown) - efficiency(&of_all)).abs() < 0.01);
+        assert_eq!(shown["verdict"]["headline"], of_all["verdict"]["headline"]);
+        let notes = program["notes"].as_array().unwrap();
+        assert!(
+            notes.iter().any(|note| note.as_str().unwrap().contains("of 100,000 lanes, in warps drawn")),
+            "{notes:?}"
+        );
     }
 }
 

@@ -12,7 +12,7 @@ mod program;
 pub use data::*;
 pub use export::{folded, time_line};
 pub use layout::{NODE, lay_out};
-pub use plan::{Request, program};
+pub use plan::{Request, program, sample};
 pub use program::{causes, page};
 
 /// The frame.

@@ -11,7 +11,7 @@ pub(super) fn run(asked: &Asked, source: &mut Source) -> anyhow::Result<()> {
     let Asked { typed, trace, .. } = asked;
     let view = typed.selection.view(trace)?;
     let question = typed.selection.question(trace, asked.subject.clone())?;
-    let page = as_lanes::of(&question, trace, &view, None, source)?;
+    let page = as_lanes::of(&question, trace, (&view, &view), None, source)?;
     source.notes().iter().for_each(|note| say!("lockstep: {note}"));
     if typed.json {
         print(&format!("{:#}\n", page.json()), WithColours::No)?;
