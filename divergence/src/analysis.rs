@@ -34,13 +34,16 @@ pub struct Options {
     pub mode: Mode,
     /// Upper bounds on thread numbers, by dimension. Default: 2^22, more threads than Linux runs.
     pub bounds: [Option<u64>; DIMENSIONS],
+    /// Whether integers are taken for as wide as they need to be, as the paper's are: no sum, product or cast wraps.
+    /// Claims then hold for runs in which none does. Default: false.
+    pub no_wrap: bool,
     /// A rule to apply wrongly, for tests that must notice. Default: none.
     pub broken: Option<Rule>,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { mode: Mode::Simt, bounds: [Some(1 << 22); DIMENSIONS], broken: None }
+        Options { mode: Mode::Simt, bounds: [Some(1 << 22); DIMENSIONS], no_wrap: false, broken: None }
     }
 }
 
@@ -176,6 +179,7 @@ impl Analysis {
             kind: kind_of(node),
             mode: self.options.mode,
             bounds: self.options.bounds,
+            no_wrap: self.options.no_wrap,
             fact: &|node| self.facts[node.index()],
             kind_of: &kind_of,
         };
@@ -255,7 +259,7 @@ impl Analysis {
                 let strides = affine.strides.map(|s| s.plus(s).map_or(s, |(twice, _)| twice));
                 Fact::Affine(Affine { strides, ..affine })
             }
-            (Rule::Mlca, Fact::Affine(affine)) if !affine.is_uniform() => Fact::itself(node.0),
+            (Rule::Mlca | Rule::Diva, Fact::Affine(affine)) if !affine.is_uniform() => Fact::itself(node.0),
             (_, Fact::Affine(affine)) if !opaque => match affine.base.as_number() {
                 Some(n) => Fact::Affine(Affine { base: Form::number(n ^ 1), ..affine }),
                 None => Fact::number(5),

@@ -42,6 +42,13 @@ pub(crate) fn arithmetic(around: &Around<'_>, binary: Binary, a: Fact, b: Fact, 
                 _ => (around.blurred(&a, a.signed && promise.signed, a.unsigned && promise.unsigned), Rule::Mlca),
             }
         }
+        Binary::Ashr | Binary::Lshr | Binary::Sdiv | Binary::Udiv if !uniform && b.is_uniform() => {
+            (divided(around, binary, &a, &b).unwrap_or(Fact::Divergent), Rule::Diva)
+        }
+        // Bits that no value has are no loss.
+        Binary::And if !uniform && b.base.as_number().is_some_and(|mask| around.is_within(&a, mask)) => {
+            (around.made((a.strides.map(Some), Some(a.base)), true, true), Rule::Asga)
+        }
         // ~v is -v - 1.
         Binary::Xor if b.is_uniform() && b.base.as_number() == Some(-1) => {
             let minus_one = match Fact::number(-1) {
@@ -62,6 +69,35 @@ fn negated(a: &Affine) -> Option<Affine> {
     let minus = |form: Form| form.times(Form::number(-1)).filter(|(_, exact)| *exact).map(|(form, _)| form);
     let strides = [minus(a.strides[0])?, minus(a.strides[1])?, minus(a.strides[2])?];
     Some(Affine { strides, base: minus(a.base)?, ..*a })
+}
+
+/// The quotient by a number, of an equation that holds in the integers (of the value as it is read there) and whose
+/// strides it divides: then floor((k·c·tid + base) / c) is k·tid + floor(base / c).
+fn divided(around: &Around<'_>, binary: Binary, a: &Affine, b: &Affine) -> Option<Fact> {
+    let Kind::Bits(bits) = around.kind else { return None };
+    let number = b.base.as_number().filter(|_| b.is_uniform())?;
+    let by = match binary {
+        Binary::Ashr | Binary::Lshr if (0..i64::from(bits).min(63)).contains(&number) => 1 << number,
+        Binary::Sdiv | Binary::Udiv if number > 0 => number,
+        _ => return None,
+    };
+    let is_signed = matches!(binary, Binary::Ashr | Binary::Sdiv);
+    if !(if is_signed { a.signed } else { a.unsigned }) {
+        return None;
+    }
+    let strides = [a.strides[0].divided(by)?, a.strides[1].divided(by)?, a.strides[2].divided(by)?];
+    // A division rounds to zero, a shift and a division without sign round down.
+    let rounds_down = binary != Binary::Sdiv;
+    let (base, holds) = match (a.base.divided(by), a.base.as_number()) {
+        (Some(base), _) => (Some(base), true),
+        (None, Some(base)) if rounds_down => (Some(Form::number(base.div_euclid(by))), true),
+        // The quotient of an unknown is another, of the same width where it is one itself.
+        (None, None) if rounds_down => {
+            (None, a.base.as_symbol().is_some_and(|(scale, _, offset)| scale == 1 && offset == 0))
+        }
+        _ => return None,
+    };
+    Some(around.made((strides.map(Some), base), is_signed && holds, !is_signed && holds))
 }
 
 /// The result for numbers, if both are known.
@@ -113,7 +149,9 @@ pub(crate) fn extended(around: &Around<'_>, cast: Cast, v: NodeRef) -> (Fact, Ru
             (None, _) => (around.itself(), Rule::Guza),
         },
         // In more bits the equation holds for symbols read with their sign, so it does not for those read without.
-        Cast::Sign if a.signed => (around.made(kept, to > from, false), Rule::Exta),
+        Cast::Sign | Cast::Zero { .. } if a.signed && (around.no_wrap || cast == Cast::Sign) => {
+            (around.made(kept, to > from, false), Rule::Exta)
+        }
         Cast::Zero { non_negative: true } if a.signed => (around.made(kept, to > from, false), Rule::Exta),
         Cast::Zero { .. } if a.unsigned => {
             let numbers = |form: Form| form.as_number().map(Form::number);
@@ -125,6 +163,14 @@ pub(crate) fn extended(around: &Around<'_>, cast: Cast, v: NodeRef) -> (Fact, Ru
 }
 
 impl Around<'_> {
+    /// Whether no value of an equation has a bit that a mask of the lowest bits lacks.
+    fn is_within(&self, affine: &Affine, mask: i64) -> bool {
+        let bits = mask.trailing_ones() as u8;
+        let is_mask = mask > 0 && mask == (1 << bits) - 1;
+        let is_cast = self.no_wrap && affine.signed && matches!(bits, 8 | 16 | 32);
+        is_mask && (is_cast || self.ranged(Affine { signed: false, unsigned: false, ..*affine }, bits).unsigned)
+    }
+
     /// Whether all values of an equation between numbers are known to be below 2^(bits - 1), and not negative.
     fn is_small(&self, affine: &Affine, bits: u8) -> bool {
         let ranged = self.ranged(Affine { signed: false, unsigned: false, ..*affine }, bits);

@@ -111,6 +111,12 @@ impl Form {
         Some((Form { scale, symbol, offset }, !one && !two))
     }
 
+    /// The quotient by a number above 0, where nothing is left over.
+    pub(crate) fn divided(self, by: i64) -> Option<Form> {
+        let whole = self.scale % by == 0 && self.offset % by == 0;
+        whole.then(|| Form { scale: self.scale / by, offset: self.offset / by, ..self })
+    }
+
     /// The same modulo 2^bits, with the smallest numbers, and whether nothing changed.
     pub(crate) fn wrapped(self, bits: u8) -> (Form, bool) {
         let (scale, offset) = (wrap(self.scale, bits), wrap(self.offset, bits));

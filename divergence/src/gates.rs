@@ -18,6 +18,9 @@
 //! iterations then. The part of the loop that they can repeat is a loop of its own as far as η is concerned: an *inner
 //! turn*.
 //!
+//! In `outer: for (;;) for (i = 0;; i++) if (f()) continue outer;` both sides of the branch lead to the inner loop's
+//! header: threads that came anew, with `i` = 0, meet there those that went on. The branch decides about its φs, too.
+//!
 //! The time is that of post-dominators for each join's part. An if with one entry and one exit costs only what it does
 //! not share with nested ones, however deep they are nested: outer ones jump over them. Where loops, or ifs with other
 //! exits, are nested d deep, it is O(d (n + m) log n).
@@ -78,7 +81,7 @@ pub struct Arrival {
     pub enter: Selection,
     /// In the header of a reducible loop: from the header itself, around.
     pub turn: Option<Selection>,
-    /// All deciders of both.
+    /// All deciders of both, and branches behind which threads that left the loop and entered it again meet the others.
     pub gate: GateId,
 }
 
@@ -298,6 +301,9 @@ impl Gates {
             let header = self.loops.header(id);
             let round = part.round(header, &members);
             let gate = self.gate(round.deciders());
+            let again =
+                round.deciders().into_iter().filter(|&b| afters.iter().any(|after| after.ipdom(b) == Some(header)));
+            self.meet_at_header(header, again.collect());
             self.scopes.push(Scope { of: id, turn: None, gate });
             self.of_loop.push(Some(ScopeId(self.scopes.len() as u32 - 1)));
             let mut meets = FxHashSet::default();
@@ -317,6 +323,17 @@ impl Gates {
                 self.scopes.push(Scope { of: id, turn: Some(self.again(graph, id, &inner)), gate });
                 self.turns.push(ScopeId(self.scopes.len() as u32 - 1));
             }
+        }
+    }
+
+    /// Branches between another iteration and the end, behind both of which control comes to the header: threads that
+    /// leave, and enter the loop again in a further iteration of an outer one, meet those that went on there.
+    fn meet_at_header(&mut self, header: NodeId, branches: Vec<NodeId>) {
+        let Some(arrival) = self.arrivals[header.index()].as_ref().filter(|_| !branches.is_empty()) else { return };
+        let all = self.deciders[arrival.gate.index()].iter().copied().chain(branches).collect();
+        let gate = self.gate(all);
+        if let Some(arrival) = &mut self.arrivals[header.index()] {
+            arrival.gate = gate;
         }
     }
 

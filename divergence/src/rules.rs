@@ -33,6 +33,8 @@ pub enum Rule {
     Mlva,
     /// v = o1 × o2, one uniform: coefficients are multiplied.
     Mlca,
+    /// v = o1 ÷ o2 or o1 >> o2, o2 a number that divides c1: coefficients are divided.
+    Diva,
     /// v = o1 ⊕ o2, both uniform: (0, c2 ⊕ c2').
     Gbza,
     /// v = o1 ⊕ o2, one not uniform: ⊥.
@@ -97,6 +99,8 @@ pub(crate) struct Around<'a> {
     pub(crate) node: NodeRef,
     pub(crate) kind: Kind,
     pub(crate) mode: Mode,
+    /// Whether integers are taken for as wide as they need to be.
+    pub(crate) no_wrap: bool,
     /// Above the numbers of threads, by dimension.
     pub(crate) bounds: [Option<u64>; DIMENSIONS],
     pub(crate) fact: &'a dyn Fn(NodeRef) -> Fact,
@@ -129,7 +133,7 @@ impl Around<'_> {
         };
         let strides = std::array::from_fn(|d| one(parts.0[d], d));
         let base = one(parts.1, DIMENSIONS);
-        let affine = Affine { strides, base, signed: signed && same, unsigned: unsigned && same };
+        let affine = Affine { strides, base, signed: (signed || self.no_wrap) && same, unsigned: unsigned && same };
         Fact::Affine(self.ranged(affine, bits))
     }
 

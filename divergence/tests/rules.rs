@@ -174,6 +174,28 @@ fn mlca_a_product_with_a_uniform_value_is_affine() {
 }
 
 #[test]
+fn diva_a_quotient_by_what_divides_the_stride_is_affine() {
+    says(
+        |m| {
+            let (t, four) = (m.tid(), m.add(Op::Number(4)));
+            let product = m.binary(Binary::Mul, t, four);
+            let two = m.add(Op::Number(2));
+            m.binary(Binary::Udiv, product, two)
+        },
+        Rule::Diva,
+        "2·tid",
+    );
+    says(
+        |m| {
+            let (t, two) = (m.tid(), m.add(Op::Number(2)));
+            m.binary(Binary::Udiv, t, two)
+        },
+        Rule::Diva,
+        "⊥",
+    );
+}
+
+#[test]
 fn gbza_of_two_uniform_operands_the_result_is_uniform() {
     says(
         |m| {

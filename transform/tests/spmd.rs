@@ -276,6 +276,69 @@ fn affine_facts_survive_extensions_only_where_they_hold_in_the_integers() {
 }
 
 #[test]
+fn shifts_and_masks_undo_what_made_an_index_of_a_number() {
+    let text = "target triple = \"amdgcn-amd-amdhsa\"
+declare i32 @llvm.amdgcn.workitem.id.x()
+define amdgpu_kernel void @work(i64 %base, i32 %row) {
+  %narrow = call i32 @llvm.amdgcn.workitem.id.x()
+  %id = zext i32 %narrow to i64
+  %up = shl i64 %id, 32
+  %int = ashr exact i64 %up, 32
+  %both = add i64 %base, %id
+  %far = shl i64 %both, 32
+  %index = ashr exact i64 %far, 32
+  %low = and i64 %id, 4294967295
+  %least = and i64 %both, 4294967295
+  %four = mul i64 %id, 12
+  %third = udiv i64 %four, 3
+  %more = add i64 %four, 7
+  %rest = sdiv i64 %more, 3
+  %below = lshr i64 %more, 2
+  %sum = add i32 %row, %narrow
+  %wide = sext i32 %sum to i64
+  %safe = add nsw i32 %row, %narrow
+  %known = sext i32 %safe to i64
+  ret void
+}";
+    let names = ["%int", "%index", "%low", "%least", "%third", "%rest", "%below", "%wide", "%known"];
+    let asked = names.map(|name| ("work", name));
+    let of = |no_wrap| facts(text, &Options { no_wrap, ..Options::default() }, &asked);
+    assert_eq!(of(false), ["tid", "⊥", "tid", "⊥", "4·tid", "⊥", "3·tid + 1", "⊥", "tid + %row"]);
+    // As wide as they need to be, all of them are what they look like.
+    let all = ["tid", "tid + %base", "tid", "tid + %base", "4·tid", "⊥", "3·tid + 1", "tid + %row", "tid + %row"];
+    assert_eq!(of(true), all);
+}
+
+#[test]
+fn threads_that_enter_a_loop_anew_meet_those_that_went_on_at_its_header() {
+    // Both sides of the inner branch lead to the inner header: the counter is 0 there for some, and more for others.
+    let text = "define void @work(i32 %id, i32 %n) {
+entry:
+  br label %outer
+outer:
+  %k = phi i32 [ 0, %entry ], [ %k.next, %again ]
+  %k.next = add i32 %k, 1
+  br label %inner
+inner:
+  %i = phi i32 [ 0, %outer ], [ %i.next, %turn ]
+  %done = icmp ugt i32 %i, %n
+  br i1 %done, label %out, label %body
+body:
+  %mine = icmp ult i32 %i, %id
+  br i1 %mine, label %turn, label %again
+turn:
+  %i.next = add i32 %i, 1
+  br label %inner
+again:
+  br label %outer
+out:
+  ret void
+}";
+    let options = Options { thread_numbers: vec![("work".to_owned(), 0)], ..Options::default() };
+    assert_eq!(facts(text, &options, &[("work", "%i")]), ["⊥"]);
+}
+
+#[test]
 fn loads_are_uniform_where_lanes_load_together_or_nobody_writes() {
     let text = "@table = constant [4 x i32] [i32 1, i32 2, i32 3, i32 4]
 @shared = global i32 0

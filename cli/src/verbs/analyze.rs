@@ -36,6 +36,11 @@ pub(crate) struct Args {
     #[arg(long, value_enum, value_name = "MODE")]
     loads: Option<Mode>,
 
+    /// What to take for granted: no-wrap, that no integer computation of the program overflows, not even where
+    /// unsigned numbers or casts may; claims then hold for runs in which none does
+    #[arg(long, value_enum, value_name = "WHAT")]
+    assume: Option<Assumed>,
+
     /// Also functions that no known thread runs
     #[arg(long)]
     all: bool,
@@ -67,6 +72,11 @@ enum Mode {
     Async,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Assumed {
+    NoWrap,
+}
+
 /// `FUNCTION:ARGUMENT`.
 pub(super) fn thread_number(text: &str) -> Result<(String, usize), String> {
     let (function, argument) =
@@ -87,6 +97,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             Mode::Async => transform::spmd::Mode::Async,
         }),
         thread_numbers: args.tid.clone(),
+        no_wrap: args.assume == Some(Assumed::NoWrap),
         ..Options::default()
     };
     let program = Program::of(&module, &options)?;

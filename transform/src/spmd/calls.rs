@@ -73,7 +73,12 @@ pub(super) fn solve<'m>(
         given: first(),
         found,
         once: functions.iter().map(|&f| runs_once(f, whole, sources)).collect(),
-        options: divergence::Options { mode, broken: options.broken, ..divergence::Options::default() },
+        options: divergence::Options {
+            mode,
+            no_wrap: options.no_wrap,
+            broken: options.broken,
+            ..divergence::Options::default()
+        },
         sources,
     };
     let order = solver.callees_first();

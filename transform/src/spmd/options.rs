@@ -41,6 +41,8 @@ pub struct Options {
     pub mode: Option<Mode>,
     /// Arguments that are a thread's number: function and number of the argument, from 0. Default: none.
     pub thread_numbers: Vec<(String, usize)>,
+    /// Whether integers are taken for as wide as they need to be: see [`divergence::Options::no_wrap`]. Default: no.
+    pub no_wrap: bool,
     /// Whether code of other modules may call what this one does not hide, also where it has `main`. Who changes code
     /// by what is found must say yes, unless the module is known to be the whole program. Default: no.
     pub linked_with_others: bool,

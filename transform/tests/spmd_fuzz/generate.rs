@@ -162,16 +162,20 @@ impl Maker<'_> {
                 let other = if self.numbers.one_in(3) { 'u' } else { kind };
                 let (a, b) = (self.word(kind), self.word(other));
                 let operation = match kind {
-                    't' => self.numbers.of(&["add", "add", "sub", "add nsw", "sub nsw", "add nuw", "mul"]),
+                    't' => self.numbers.of(&[
+                        "add", "add", "sub", "add nsw", "sub nsw", "add nuw", "mul", "mul nsw", "ashr", "lshr", "sdiv",
+                        "udiv", "and",
+                    ]),
                     _ => self
                         .numbers
                         .of(&["add", "sub", "mul", "and", "or", "xor", "add nsw", "mul nsw", "lshr", "urem"]),
                 };
                 // An amount that is too large is poison, a division by zero is undefined.
                 let b = match operation {
-                    "lshr" => self.numbers.below(8).to_string(),
-                    "urem" => (self.numbers.below(6) + 2).to_string(),
-                    "mul" if kind == 't' => self.word('u'),
+                    "lshr" | "ashr" => self.numbers.below(8).to_string(),
+                    "and" if kind == 't' => ((1 << (self.numbers.below(16) + 1)) - 1).to_string(),
+                    "urem" | "udiv" | "sdiv" => (self.numbers.below(6) + 2).to_string(),
+                    "mul" | "mul nsw" if kind == 't' => self.word('u'),
                     _ => b,
                 };
                 let name = self.name();

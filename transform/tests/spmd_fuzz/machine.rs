@@ -273,6 +273,7 @@ impl<'m> Machine<'m> {
                     LLVMOr => (ua | ub, ua | ub),
                     LLVMXor => (ua ^ ub, ua ^ ub),
                     LLVMUDiv if b != 0 => (ua / ub, ua / ub),
+                    LLVMSDiv if b != 0 => (sa / sb, sa / sb),
                     LLVMURem if b != 0 => (ua % ub, ua % ub),
                     _ => return None,
                 };
