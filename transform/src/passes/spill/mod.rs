@@ -31,8 +31,9 @@
 //!
 //! # Allocators
 //! `linear` knows local memory only. `div` takes row ii where the boolean analysis says uniform, `rem` rows i and iii,
-//! `aff` all. All spill by the same rule. `div` and `aff` have one register less in functions that threads run: it
-//! holds the address of the warp's memory. Truth values (a GPU's predicates) and the thread's number (a special
+//! `aff` all. All spill by the same rule. `div` and `aff` have one register less in functions in which they share
+//! memory: it holds the address of the warp's memory. Where that makes local accesses no fewer, each counted ten times
+//! for each loop around it, they share none. Truth values (a GPU's predicates) and the thread's number (a special
 //! register) take none; a reload goes to a register that isn't counted, under every allocator.
 //!
 //! # Why the meaning is kept
@@ -63,6 +64,7 @@ mod scan;
 
 use parameters::{Parameter, Settings, Values};
 
+use self::intervals::Interval;
 use self::rows::{Row, Rows, Thread};
 use crate::llvm::{Function, Module, Value};
 use crate::pass::{Pass, Run};
@@ -218,7 +220,7 @@ fn over(module: &Module, settings: &Settings) -> (Vec<Remark>, bool) {
                 ),
             );
         }
-        let plan = plan(&known, registers, facts.is_run_by_threads());
+        let plan = plan(&mut known, registers, facts.is_run_by_threads());
         if plan.spilled.is_empty() {
             continue;
         }
@@ -244,11 +246,24 @@ fn over(module: &Module, settings: &Settings) -> (Vec<Remark>, bool) {
     (remarks, shares)
 }
 
-/// What is spilled in a function, and where to.
-fn plan<'m>(rows: &Rows<'m, '_>, registers: usize, by_threads: bool) -> Plan<'m> {
+/// What is spilled in a function, and where to. Memory that the warp shares costs the register that holds its address:
+/// it is used where less goes to local memory then, each access counted by the loops around it.
+fn plan<'m>(rows: &mut Rows<'m, '_>, registers: usize, by_threads: bool) -> Plan<'m> {
     let intervals = intervals::of(rows.facts.flow(), rows.thread.map(|thread| thread.value));
-    let registers = if rows.allocator.shares && by_threads { registers - 1 } else { registers };
-    let spilled = scan::spilled(&intervals, registers);
+    if !rows.allocator.shares || !by_threads {
+        return planned(rows, &intervals, registers);
+    }
+    let shares = std::mem::replace(&mut rows.shares, false);
+    let without = planned(rows, &intervals, registers);
+    rows.shares = shares;
+    let with = planned(rows, &intervals, registers - 1);
+    let local = |plan: &Plan<'m>| rows.accesses(plan.spilled.iter().filter(|(_, row)| *row == Row::Local));
+    if local(&with) < local(&without) { with } else { without }
+}
+
+/// The same with so many registers.
+fn planned<'m>(rows: &Rows<'m, '_>, intervals: &[Interval<'m>], registers: usize) -> Plan<'m> {
+    let spilled = scan::spilled(intervals, registers);
     let fixed = intervals.iter().filter(|interval| !interval.can_spill).count();
     let values = intervals.iter().zip(spilled).filter(|(_, spilled)| *spilled).map(|(interval, _)| interval.value);
     let spilled = values.map(|value| (value, rows.row(value))).collect();

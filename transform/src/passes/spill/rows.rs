@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::Allocator;
 use crate::Reason;
-use crate::llvm::{Function, Opcode, Shape, Value};
+use crate::llvm::{Block, Function, Opcode, Shape, Value};
 use crate::spmd::FunctionFacts;
 
 /// How a spilled value comes back.
@@ -90,6 +90,24 @@ impl<'m, 'a> Rows<'m, 'a> {
         let entry = entry.map(|(i, instruction)| (instruction.as_value(), i)).collect();
         let shares = facts.is_run_by_threads();
         Rows { facts, allocator, thread: thread(facts), boolean, loops, parting, entry, shares }
+    }
+
+    /// How often these values are stored and loaded, as far as the loops around that tell: ten times for each.
+    pub(super) fn accesses<'v>(&self, spilled: impl Iterator<Item = &'v (Value<'m>, Row)>) -> u64
+    where
+        'm: 'v,
+    {
+        let flow = self.facts.flow();
+        let times = |block: Block<'m>| {
+            let innermost = flow.find(block).and_then(|node| self.loops.innermost(node));
+            let depth = std::iter::successors(innermost, |id| self.loops.parent(*id)).count();
+            10u64.pow(depth.min(6) as u32)
+        };
+        let of_value = |value: Value<'m>| {
+            let made = value.as_instruction().and_then(|i| i.block()).map_or(1, times);
+            made + value.uses().into_iter().filter_map(|u| u.needed_in()).map(times).sum::<u64>()
+        };
+        spilled.map(|(value, _)| of_value(*value)).sum()
     }
 
     /// The row for a value.
