@@ -89,7 +89,12 @@ struct Deciding {
     costs: &'static dyn CostModel,
     /// Of a trace, if there is one.
     trips: Option<Trips>,
+    /// Whether the optimiser left what both sides of a branch do in them.
+    whole_arms: bool,
 }
+
+/// What the optimiser did not do to arms that it left whole: as at the end of its pipeline.
+const SINK_AND_HOIST: &str = "function(simplifycfg<no-keep-loops;hoist-common-insts;sink-common-insts>)";
 
 impl Pipeline {
     /// The passes that a list with commas stands for: `fcs:threshold=8,layout`.
@@ -97,7 +102,7 @@ impl Pipeline {
     /// # Errors
     /// [`Error::Parameters`] with what there is, for a name or a value that is not possible.
     pub fn parse(text: &str) -> Result<Pipeline> {
-        Ok(Pipeline { passes: Spec::parse_list(text)?, by: Deciding { costs: &X86_64, trips: None } })
+        Ok(Pipeline { passes: Spec::parse_list(text)?, by: Deciding { costs: &X86_64, trips: None, whole_arms: false } })
     }
 
     /// The same passes, with this value of a parameter, as typed, in each that has it and was not given another.
@@ -138,6 +143,26 @@ impl Pipeline {
         Ok(self)
     }
 
+    /// The same passes, behind an optimiser that left what both sides of a branch do in them or did not: what `meld`
+    /// leaves of that is sunk and hoisted right behind it.
+    #[must_use]
+    pub(crate) fn with_whole_arms(mut self, whole: bool) -> Pipeline {
+        self.by.whole_arms = whole;
+        self
+    }
+
+    /// Whether that is worth it: for `meld`, unless a pass before it made control flow structured, which sinking and
+    /// hoisting would not keep.
+    pub(crate) fn wants_whole_arms(&self) -> bool {
+        self.last_meld().is_some()
+    }
+
+    /// The place of the last `meld` before control flow is made structured.
+    fn last_meld(&self) -> Option<usize> {
+        let unstructured = self.passes.iter().position(|pass| pass.entry().structures).unwrap_or(self.passes.len());
+        self.passes[..unstructured].iter().rposition(|pass| pass.entry().name == passes::meld::ENTRY.name)
+    }
+
     /// Whether one of them makes control flow structured, which must be kept.
     pub(crate) fn structures(&self) -> bool {
         self.passes.iter().any(|pass| pass.entry().structures)
@@ -173,13 +198,17 @@ impl Pipeline {
     /// Runs the passes, with or without LLVM's verifier after each.
     fn run_checked(&self, module: &mut Module, each: bool) -> Result<Vec<Remark>> {
         let mut remarks = Vec::new();
-        for pass in &self.passes {
+        let last_meld = self.last_meld().filter(|_| self.by.whole_arms);
+        for (number, pass) in self.passes.iter().enumerate() {
             let looked_at = refusal::caught(pass.entry().name, || {
                 let looked_at = pass.entry().run(module, &pass.settings, &self.by);
                 module.sweep();
                 if each {
                     let broken = |text| Error::Bug(format!("it made IR that is not well formed: {text}"));
                     module.verify().map_err(broken)?;
+                }
+                if Some(number) == last_meld {
+                    module.run_passes(SINK_AND_HOIST)?;
                 }
                 Ok(looked_at)
             });
