@@ -84,6 +84,9 @@ const MOST_LOOKS: usize = 1 << 20;
 /// Blocks are aligned in time and space of the product of their lengths: this many pairs take some milliseconds.
 const MOST_PAIRS: usize = 250_000;
 
+/// One part of so many must be saved at least: what is predicted is not more certain than that.
+const LEAST_GAIN: i64 = 50;
+
 /// How pairs of subgraphs are taken.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Alignment {
@@ -284,7 +287,8 @@ fn sweep<'m>(context: &mut Context<'m>, options: Options, looks: &mut usize) -> 
             if plan.melding.pairs == 0 {
                 continue;
             }
-            if gain <= 0 && options.threshold >= 0 {
+            let [apart, melded] = plan.issued;
+            if (apart - melded) * LEAST_GAIN <= apart && options.threshold >= 0 {
                 left.push(Left { first, reason: Reason::MeldWithoutProfit(plan.melding), gain: Some(gain) });
                 continue;
             }
