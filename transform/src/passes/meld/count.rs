@@ -279,7 +279,8 @@ impl<'m> Planner<'_, 'm> {
         let (before, after) = self.branches_around(one + Machine::barriers(side(0).max(side(1))));
         let cycles_around = self.branches_around(self.costs.guard() + self.costs.jump());
         let kept = i64::from(branches + selects > 1 && cost::is_comparison(self.region.condition)) * costs.unit();
-        melded += copies_outside + costs.fetches_of_choices(&outside) + costs.fetches_of_choices(&exits) + after + kept;
+        let phis = self.phis_of_one_side(partner) as i64 * costs.unit() / 2;
+        melded += phis + copies_outside + costs.fetches_of_choices(&outside) + costs.fetches_of_choices(&exits) + after + kept;
         cycles_melded += (outside.len() + exits.len()) as i64 + cycles_around.1;
         let issued = [apart + before + constants * costs.unit() / 2, melded];
         let [apart, melded] = issued.map(|tenths| (tenths + costs.unit() / 2).div_euclid(costs.unit()));
@@ -348,6 +349,21 @@ impl<'m> Planner<'_, 'm> {
             exit.phis().into_iter().filter(|phi| blocks.iter().any(|&b| phi.incoming_from(b).is_some())).count()
         };
         of_side(0).max(of_side(1))
+    }
+
+    /// Where the sides go on apart: phis of their exits that all lanes now move, though one side alone has them.
+    fn phis_of_one_side(&self, partner: &FxHashMap<Value<'m>, Value<'m>>) -> usize {
+        if self.subgraph(0).exit == self.subgraph(1).exit {
+            return 0;
+        }
+        let [ours, theirs] = [0, 1].map(|side| {
+            let Subgraph { exit, blocks, .. } = self.subgraph(side);
+            let phis = self.weights.flow.block(*exit).phis().into_iter();
+            phis.filter(|phi| blocks.iter().any(|&b| phi.incoming_from(b).is_some())).collect::<Vec<_>>()
+        });
+        let same = |x: Value<'m>, y: Value<'m>| x == y || partner.get(&x) == Some(&y);
+        let agree = |phi: &&Instruction<'m>| theirs.iter().any(|&other| self.phis_agree(**phi, other, &same));
+        ours.len() + theirs.len() - 2 * ours.iter().filter(agree).count().min(theirs.len())
     }
 
     /// What the two sides bring to the phis of one exit, where that differs; and how many constants must be moved to

@@ -45,8 +45,9 @@
 //! does not have are never chosen. Everything else stands under a branch on the condition, even with `unpredicate=no`.
 //!
 //! # Limitation
-//! Unless `only-divergent=yes` asks the divergence analysis, lanes that stay together pay for choices and branches; the
-//! analysis sees one file. The remark says how many fetches they lose at most, each time and for each iteration of a
+//! Lanes that stay together pay for choices and branches, unless the divergence analysis proves it (`only-divergent`);
+//! it sees one file, and needs thread numbers in it. A branch that asks whether arrays overlap chooses between the
+//! optimiser's versions of one piece of code, and is left: lanes have arrays of their own and one answer. The remark says how many fetches they lose at most, each time and for each iteration of a
 //! loop inside (`loss.rs` explains that bound). Subgraphs with switches, calls that may unwind into a handler, allocas
 //! and convergent calls are left unchanged. For arms that return each by itself, or leave early to a block that other
 //! code leads to as well, only the first block up to that point is melded: the rest has no single exit. Costs assume
@@ -71,7 +72,7 @@ use flowgraph::DepthFirst;
 use parameters::{Parameter, Values};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::context::Context;
+use crate::context::{Context, ONLY_DIVERGENT};
 use crate::cost::Cost;
 use crate::llvm::{Block, Function, Instruction, Value};
 use crate::pass::{Pass, Run};
@@ -81,7 +82,8 @@ use crate::remark::{Reason, Unmeldable};
 /// some seconds.
 const MOST_LOOKS: usize = 1 << 20;
 
-/// Blocks are aligned in time and space of the product of their lengths: this many pairs take some milliseconds.
+/// Blocks are aligned in time and space of the product of their lengths, up to so many pairs, which take some
+/// milliseconds; of longer ones what stands near the diagonal.
 const MOST_PAIRS: usize = 250_000;
 
 /// One part of so many must be saved at least: what is predicted is not more certain than that.
@@ -113,8 +115,8 @@ impl Options {
         let settings = context.settings();
         let align = if settings.number("align") == 0 { Alignment::Greedy } else { Alignment::NeedlemanWunsch };
         let unpredicate = settings.number("unpredicate") == 1;
-        let only_divergent = settings.number("only-divergent") == 1;
         let once = settings.number("once") == 1;
+        let only_divergent = context.only_divergent();
         Options { align, unpredicate, once, only_divergent, threshold: context.threshold() }
     }
 }
@@ -151,12 +153,7 @@ const PARAMETERS: &[Parameter] = &[
         default: 0,
         help: "how pairs of subgraphs are chosen: the best first, or the best alignment of both paths",
     },
-    Parameter {
-        name: "only-divergent",
-        values: Values::YesNo,
-        default: 0,
-        help: "whether branches are left alone that the divergence analysis of the module proves uniform",
-    },
+    ONLY_DIVERGENT,
     Parameter {
         name: "unpredicate",
         values: Values::YesNo,
@@ -245,7 +242,7 @@ fn sweep<'m>(context: &mut Context<'m>, options: Options, looks: &mut usize) -> 
             continue;
         }
         let found = region::Region::at(&analyses, node);
-        let uniform = options.only_divergent && context.lanes_agree(flow.block(node));
+        let uniform = options.only_divergent && context.lanes_stay_together_at(flow.block(node));
         if !uniform {
             left.extend(unmeldable(&found.left));
         }
@@ -256,9 +253,13 @@ fn sweep<'m>(context: &mut Context<'m>, options: Options, looks: &mut usize) -> 
             left.push(Left { first: [Some(region.head.terminator()), None], reason: Reason::MeldTooLarge, gain: None });
             break;
         }
-        if uniform {
-            let first = [Some(region.head.terminator()), None];
-            left.push(Left { first, reason: Reason::LanesAgree, gain: None });
+        let reason = match () {
+            () if uniform => Some(Reason::LanesAgree),
+            () if options.threshold >= 0 && region::asks_for_overlap(region.condition) => Some(Reason::VersionsOfCode),
+            () => None,
+        };
+        if let Some(reason) = reason {
+            left.push(Left { first: [Some(region.head.terminator()), None], reason, gain: None });
             continue;
         }
         let callees = callees(&region, context);
@@ -273,10 +274,6 @@ fn sweep<'m>(context: &mut Context<'m>, options: Options, looks: &mut usize) -> 
                 let block = region.paths[side][candidate.places[side]].blocks[0];
                 block.instructions().into_iter().find(|i| !i.is_phi())
             });
-            if plan::work(&candidate) > MOST_PAIRS {
-                left.push(Left { first, reason: Reason::MeldTooLarge, gain: None });
-                continue;
-            }
             let around = plan::Around {
                 is_first: taken.is_empty(),
                 known: std::mem::take(&mut known),

@@ -3,7 +3,7 @@
 use flowgraph::{Dominators, Loops};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::Options;
+use super::{MOST_PAIRS, Options};
 use super::lives::Lives;
 use super::matching::{can_be_one, joined_operands};
 use super::pairs::{Candidate, body, can_be_speculated};
@@ -114,15 +114,6 @@ pub(super) fn plan<'m>(
     plans.into_iter().min_by_key(|plan| plan.issued[1]).expect("three plans")
 }
 
-/// The product of the lengths of the blocks that would be aligned, summed over the cells.
-pub(super) fn work(candidate: &Candidate<'_>) -> usize {
-    let lengths = |cell: &super::pairs::Cell<'_>| match cell.blocks {
-        [Some(one), Some(other)] => one.len() * other.len(),
-        _ => 0,
-    };
-    candidate.cells.iter().map(lengths).sum()
-}
-
 /// What a plan is made from.
 pub(super) struct Planner<'a, 'm> {
     pub(super) region: &'a Region<'m>,
@@ -218,11 +209,16 @@ impl<'a, 'm> Planner<'a, 'm> {
         // Without unpredication gaps cost nothing; only what may trap is guarded.
         let by: &dyn CostModel = if way == Way::Cycles { self.costs } else { self.machine };
         let (gap, turn) = if self.options.unpredicate { (by.guard(), by.jump()) } else { (0, 0) };
+        // Where the cells are aligned one after the other, they share what may be looked at.
+        let both = self.candidate.cells.iter().filter(|cell| cell.blocks.iter().all(Option::is_some)).count();
+        let most = MOST_PAIRS / both.max(1);
         let mut steps = Vec::new();
         let mut partner: FxHashMap<Value<'m>, Value<'m>> = self.around.known.partner.clone();
         for cell in &self.candidate.cells {
             let pieces = match cell.blocks {
-                [Some(one), Some(other)] => align(&body(one), &body(other), gap, turn, |a, b| self.saving(a, b, way)),
+                [Some(one), Some(other)] => {
+                    align(&body(one), &body(other), [gap, turn], most, |a, b| self.saving(a, b, way))
+                }
                 [Some(one), None] => vec![Piece::Apart(body(one), Vec::new())],
                 [None, Some(other)] => vec![Piece::Apart(Vec::new(), body(other))],
                 [None, None] => Vec::new(),
@@ -313,7 +309,7 @@ impl<'a, 'm> Planner<'a, 'm> {
     }
 
     /// Whether two phis bring the same from each block inside; there must be at least one such block.
-    fn phis_agree(&self, a: Instruction<'m>, b: Instruction<'m>, same: &dyn Fn(Value<'m>, Value<'m>) -> bool) -> bool {
+    pub(super) fn phis_agree(&self, a: Instruction<'m>, b: Instruction<'m>, same: &dyn Fn(Value<'m>, Value<'m>) -> bool) -> bool {
         let inside = |phi: Instruction<'m>, side: usize| {
             let incoming = phi.incoming().into_iter();
             let by_cell = incoming.filter_map(move |(value, from)| Some((*self.cells.get(&from)?, value, from)));

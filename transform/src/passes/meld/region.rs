@@ -94,6 +94,34 @@ impl<'m> Region<'m> {
     }
 }
 
+/// Whether a branch decides by nothing but which addresses are less than others: the optimiser asks so which of two
+/// versions of a loop may run.
+pub(super) fn asks_for_overlap(condition: Value<'_>) -> bool {
+    let mut open = vec![condition];
+    let mut asks = false;
+    for _ in 0..MOST_SUBGRAPHS {
+        let Some(value) = open.pop() else { return asks };
+        let Some(i) = value.as_instruction() else {
+            if value.is_constant() { continue } else { return false }
+        };
+        match i.opcode() {
+            Opcode::LLVMAnd | Opcode::LLVMOr | Opcode::LLVMXor | Opcode::LLVMFreeze => open.extend(i.operands()),
+            Opcode::LLVMICmp if i.compares_order() && is_of_addresses(i) => asks = true,
+            _ => return false,
+        }
+    }
+    false
+}
+
+/// Whether a comparison is one of addresses, or of the distance between two.
+fn is_of_addresses(comparison: Instruction<'_>) -> bool {
+    let is_address = |v: Value<'_>| v.type_of().is_pointer() || v.opcode() == Some(Opcode::LLVMPtrToInt);
+    comparison.operands().into_iter().any(|value| {
+        let distance = value.as_instruction().filter(|i| i.opcode() == Opcode::LLVMSub);
+        is_address(value) || distance.is_some_and(|i| i.operands().into_iter().all(is_address))
+    })
+}
+
 /// What is on one path.
 struct Path<'m> {
     subgraphs: Vec<Subgraph<'m>>,
