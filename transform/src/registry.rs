@@ -42,6 +42,7 @@ impl Pass {
         };
         let mut context = Context::new(self.name, settings, by.costs);
         context.know(by.trips.clone());
+        context.expect_sinking(by.whole_arms);
         let decides = self.parameters.iter().any(|parameter| parameter.name == THRESHOLD.name);
         if decides && !by.costs.is_for(&module.target()) {
             context.remark_on_module(module.source_name(), "costs".to_owned(), Reason::PricedAsOther(module.target()));
@@ -102,7 +103,10 @@ impl Pipeline {
     /// # Errors
     /// [`Error::Parameters`] with what there is, for a name or a value that is not possible.
     pub fn parse(text: &str) -> Result<Pipeline> {
-        Ok(Pipeline { passes: Spec::parse_list(text)?, by: Deciding { costs: &X86_64, trips: None, whole_arms: false } })
+        Ok(Pipeline {
+            passes: Spec::parse_list(text)?,
+            by: Deciding { costs: &X86_64, trips: None, whole_arms: false },
+        })
     }
 
     /// The same passes, with this value of a parameter, as typed, in each that has it and was not given another.

@@ -5,7 +5,7 @@
 //! between floating-point values is a branch with a move, since the code that runs has one.
 
 use super::{CostModel, fetches, gpu, latency};
-use crate::llvm::{Instruction, Module, Opcode, Shape, Value};
+use crate::llvm::{Instruction, Module, Opcode, Shape, Use, Value};
 
 /// An ordinary instruction.
 const ONE: i64 = 10;
@@ -17,6 +17,9 @@ const BARRIERS: i64 = 30;
 
 /// Sides of so many instructions are predicated: lanes need not wait for each other.
 const PREDICATED: i64 = 4 * ONE;
+
+/// An address with more uses than these is taken for a value.
+const MOST_USES: usize = 64;
 
 /// The costs on a GPU of code for x86-64, or for a GPU.
 #[derive(Clone, Copy)]
@@ -45,7 +48,9 @@ impl CostModel for Machine {
     fn fetches<'m>(&self, i: Instruction<'m>, beside: &dyn Fn(Instruction<'m>) -> bool) -> i64 {
         match self {
             Machine::Gpu => i64::from(gpu::tenths(i)),
-            Machine::Processor => by_processor(i, i.operands().get(1).copied(), fetches::fetches(i, beside)),
+            Machine::Processor => {
+                by_processor(i, i.operands().get(1).copied(), fetches::fetches(i, beside)) + index_of(i)
+            }
         }
     }
 
@@ -123,53 +128,91 @@ fn width(of: Value<'_>) -> u32 {
     }
 }
 
+/// The numbers in a register of this shape, which a GPU has instructions of their own for.
+fn elements_of(shape: Shape) -> i64 {
+    if let Shape::Vector { bits, lanes, .. } = shape {
+        i64::from((128 / bits.max(1)).clamp(1, lanes.max(1)))
+    } else {
+        1
+    }
+}
+
 /// Of an instruction for which a processor has so many. `second` is its second operand, where it is the same for all.
 fn by_processor<'m>(i: Instruction<'m>, second: Option<Value<'m>>, count: i64) -> i64 {
     use Opcode::*;
     let shape = i.type_of().shape();
-    // Elements of a vector are instructions of their own.
-    let elements = match shape {
-        Shape::Vector { bits, lanes, .. } => (128 / bits.max(1)).clamp(1, lanes.max(1)),
-        _ => 1,
-    };
-    let elements = i64::from(elements);
+    let elements = elements_of(shape);
     let wide = width(i.as_value()) > 32 && !matches!(shape, Shape::Float(_) | Shape::Vector { float: true, .. });
     let is_constant = second.is_some_and(Value::is_constant);
     match i.opcode() {
         LLVMLoad => ONE * elements * fetches::registers(i.type_of()),
         LLVMStore => {
             let stored = i.operand(0).type_of();
-            let lanes = if let Shape::Vector { bits, lanes, .. } = stored.shape() { (128 / bits.max(1)).clamp(1, lanes.max(1)) } else { 1 };
-            ONE * i64::from(lanes) * fetches::registers(stored)
+            ONE * elements_of(stored.shape()) * fetches::registers(stored)
         }
-        LLVMGetElementPtr => address(i, count),
+        LLVMGetElementPtr if accesses_only(i) => (variable(i) - 1).max(0) * (ONE + HALF),
+        LLVMGetElementPtr => count * (ONE + HALF),
         LLVMAdd | LLVMSub | LLVMAnd | LLVMOr | LLVMXor | LLVMShl | LLVMLShr | LLVMAShr if elements == 1 => {
             // One with the store behind it counts nothing on the processor.
             count.max(1) * if wide { ONE + HALF } else { ONE }
         }
-        LLVMMul if elements == 1 => if wide { 3 * ONE } else { ONE },
-        LLVMUDiv | LLVMURem if !is_constant && elements == 1 => if wide { 79 * ONE } else { 18 * ONE },
-        LLVMSDiv | LLVMSRem if !is_constant && elements == 1 => if wide { 95 * ONE } else { 25 * ONE },
+        LLVMMul if elements == 1 => {
+            if wide {
+                3 * ONE
+            } else {
+                ONE
+            }
+        }
+        LLVMUDiv | LLVMURem if !is_constant && elements == 1 => {
+            if wide {
+                79 * ONE
+            } else {
+                18 * ONE
+            }
+        }
+        LLVMSDiv | LLVMSRem if !is_constant && elements == 1 => {
+            if wide {
+                95 * ONE
+            } else {
+                25 * ONE
+            }
+        }
         LLVMFDiv => count * elements * if width(i.as_value()) > 32 { 16 * ONE } else { 10 * ONE },
-        LLVMICmp if matches!(i.operand(0).type_of().shape(), Shape::Integer(33..) | Shape::Pointer) => count * (ONE + HALF),
-        LLVMCall if i.callee().is_some_and(|callee| callee.is_intrinsic() && callee.name().starts_with("llvm.sqrt")) => {
+        LLVMICmp if matches!(i.operand(0).type_of().shape(), Shape::Integer(33..) | Shape::Pointer) => {
+            count * (ONE + HALF)
+        }
+        LLVMCall
+            if i.callee().is_some_and(|callee| callee.is_intrinsic() && callee.name().starts_with("llvm.sqrt")) =>
+        {
             count * elements * if width(i.as_value()) > 32 { 13 * ONE } else { 5 * ONE }
         }
         _ => count * elements * ONE,
     }
 }
 
-/// An address: where it is a part of accesses, an index is an instruction more for each of them.
-fn address(i: Instruction<'_>, count: i64) -> i64 {
-    let is_indexed = i.operands().iter().skip(1).any(|index| !index.is_constant());
-    let uses = i.as_value().uses();
-    let accesses = uses.iter().filter(|of| match of.user.opcode() {
+/// Of a load or a store whose address has an index, wherever that is computed: the index is a part of the access.
+fn index_of(i: Instruction<'_>) -> i64 {
+    let address = match i.opcode() {
+        Opcode::LLVMLoad => i.operand(0),
+        Opcode::LLVMStore => i.operand(1),
+        _ => return 0,
+    };
+    let computed = address.as_instruction().filter(|of| of.opcode() == Opcode::LLVMGetElementPtr);
+    if computed.is_some_and(|of| variable(of) > 0 && accesses_only(of)) { ONE } else { 0 }
+}
+
+/// How many indices of an address are no constants.
+fn variable(address: Instruction<'_>) -> i64 {
+    address.operands().iter().skip(1).filter(|index| !index.is_constant()).count() as i64
+}
+
+/// Whether only loads and stores use an address.
+fn accesses_only(address: Instruction<'_>) -> bool {
+    let accesses = |of: &Use<'_>| match of.user.opcode() {
         Opcode::LLVMLoad => true,
-        Opcode::LLVMStore => of.user.operand(0) != i.as_value(),
+        Opcode::LLVMStore => of.user.operand(0) != address.as_value(),
         _ => false,
-    });
-    let accesses = accesses.count();
-    let folded = accesses > 0 && accesses == uses.len();
-    let parts = if folded && is_indexed { accesses as i64 * ONE } else { 0 };
-    parts + count * (ONE + HALF)
+    };
+    let uses = address.as_value().few_uses(MOST_USES);
+    uses.is_some_and(|uses| !uses.is_empty() && uses.iter().all(accesses))
 }

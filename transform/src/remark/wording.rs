@@ -56,7 +56,7 @@ impl fmt::Display for Reason {
             Reason::MeldWithoutProfit(melding) => return write!(f, "no profit: {melding}"),
             Reason::LanesAgree => "all lanes of a warp take the same side of the branch",
             Reason::VersionsOfCode => {
-                "the branch asks whether arrays overlap, to choose between the optimiser's versions of the same code"
+                "both sides have the optimiser's versions of one loop: all lanes are taken to need the same"
             }
             Reason::MeldTooLarge => "the subgraphs are too large to be compared",
             Reason::NoSubgraph(why) => return write!(f, "{why}"),

@@ -32,15 +32,6 @@ impl<'m> Instruction<'m> {
 }
 
 impl Instruction<'_> {
-    /// Whether it is an `icmp` that asks which of two is less, not whether they are equal.
-    #[must_use]
-    pub fn compares_order(self) -> bool {
-        use LLVMIntPredicate::{LLVMIntEQ, LLVMIntNE};
-        // SAFETY: it is an `icmp` when it is asked for its predicate.
-        self.opcode() == LLVMOpcode::LLVMICmp
-            && !matches!(unsafe { LLVMGetICmpPredicate(self.raw()) }, LLVMIntEQ | LLVMIntNE)
-    }
-
     /// Whether it is an `fcmp` that asks whether both are numbers and equal, or the opposite: `oeq` and `une`.
     #[must_use]
     pub fn compares_floats_for_equality(self) -> bool {

@@ -3,12 +3,12 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::matching::joined_operands;
+use super::matching::{can_be_one, joined_operands};
 use super::pairs::{body, can_be_speculated};
 use super::plan::{Planner, Step};
 use super::region::Subgraph;
 use crate::cost::{self, CostModel, Machine};
-use crate::llvm::{Block, Instruction, Value};
+use crate::llvm::{Block, Instruction, Opcode, Value};
 use crate::remark::Melding;
 
 /// A block after instructions of one side each: a value that was neither made nor chosen in it is joined by a phi.
@@ -133,7 +133,7 @@ impl<'m> Tally<'_, 'm> {
         let operands = joined_operands(a, b, &|x, y| self.same(x, y));
         for (i, (x, y)) in operands.into_iter().enumerate() {
             let same = self.same(x, y);
-            differs |= i == 1 && !same;
+            differs |= (i == 1 || a.opcode() == Opcode::LLVMLoad) && !same;
             let by_phi = cell.behind.by_phi(x, y).filter(|_| !same && !self.is_outside(x, y));
             if let Some(moves) = by_phi {
                 cell.fetches += if cell.behind.known.insert((x, y)) { moves * costs.unit() / 2 } else { 0 };
@@ -248,7 +248,15 @@ impl<'m> Planner<'_, 'm> {
         partner: &FxHashMap<Value<'m>, Value<'m>>,
     ) -> (Melding, [i64; 2], FxHashSet<(Value<'m>, Value<'m>)>) {
         let costs = self.machine;
-        let hoisted = self.hoisted_anyway(steps);
+        let mut hoisted: FxHashSet<Instruction> = self.hoisted_anyway(steps).into_iter().collect();
+        let sunk = self.sunk_anyway();
+        // Then there is no branch left.
+        let alone = self.around.is_first && self.begins_paths() && !sunk.is_empty();
+        let all_sunk = alone
+            && (0..2).all(|side| {
+                self.subgraph(side).blocks.iter().map(|&block| body(block).len()).sum::<usize>() == sunk.len()
+            });
+        hoisted.extend(sunk);
         let mut tally = Tally {
             planner: self,
             partner,
@@ -280,9 +288,15 @@ impl<'m> Planner<'_, 'm> {
         let cycles_around = self.branches_around(self.costs.guard() + self.costs.jump());
         let kept = i64::from(branches + selects > 1 && cost::is_comparison(self.region.condition)) * costs.unit();
         let phis = self.phis_of_one_side(partner) as i64 * costs.unit() / 2;
-        melded += phis + copies_outside + costs.fetches_of_choices(&outside) + costs.fetches_of_choices(&exits) + after + kept;
+        melded += phis
+            + copies_outside
+            + costs.fetches_of_choices(&outside)
+            + costs.fetches_of_choices(&exits)
+            + after
+            + kept;
         cycles_melded += (outside.len() + exits.len()) as i64 + cycles_around.1;
-        let issued = [apart + before + constants * costs.unit() / 2, melded];
+        let apart = if all_sunk { melded } else { apart + before + constants * costs.unit() / 2 };
+        let issued = [apart, melded];
         let [apart, melded] = issued.map(|tenths| (tenths + costs.unit() / 2).div_euclid(costs.unit()));
         let melding = Melding {
             case: self.candidate.case,
@@ -322,15 +336,40 @@ impl<'m> Planner<'_, 'm> {
         if !cell.blocks.iter().enumerate().all(is_entered) {
             return hoisted;
         }
+        // What both begin with SimplifyCFG hoists, whatever it is, where it comes behind this pass.
+        let mut begins = self.options.sinks_behind;
         for step in steps.first().into_iter().flatten() {
-            let Step::Pair(a, b) = step else { continue };
+            let Step::Pair(a, b) = step else {
+                begins = false;
+                continue;
+            };
             let operands = joined_operands(*a, *b, &|x, y| x == y || same.contains(&(x, y)));
-            if can_be_speculated(*a) && operands.into_iter().all(|(x, y)| x == y || same.contains(&(x, y))) {
+            begins &= operands.iter().all(|(x, y)| x == y || same.contains(&(*x, *y)));
+            if begins || can_be_speculated(*a) && operands.into_iter().all(|(x, y)| x == y || same.contains(&(x, y))) {
                 same.insert((a.as_value(), b.as_value()));
                 hoisted.push(*a);
             }
         }
         hoisted
+    }
+
+    /// Of two blocks that lead to one: what LLVM's SimplifyCFG takes out of their ends, where it comes behind this pass.
+    /// It stops where an instruction needs more than one choice between values that it did not take out.
+    fn sunk_anyway(&self) -> Vec<Instruction<'m>> {
+        let [Some(one), Some(other)] = self.candidate.cells[0].blocks else { return Vec::new() };
+        let one_exit = self.subgraph(0).exit == self.subgraph(1).exit;
+        if !self.options.sinks_behind || self.candidate.cells.len() > 1 || !one_exit {
+            return Vec::new();
+        }
+        let (ours, theirs) = (body(one), body(other));
+        let both = ours.into_iter().rev().zip(theirs.into_iter().rev());
+        let run: Vec<_> = both.take_while(|(a, b)| can_be_one(*a, *b) && a.does_the_same_as(*b)).collect();
+        let known: FxHashSet<[Value<'m>; 2]> = run.iter().map(|(a, b)| [a.as_value(), b.as_value()]).collect();
+        let differs = |&(x, y): &(Value<'m>, Value<'m>)| x != y && !known.contains(&[x, y]);
+        let is_sunk = |&(a, b): &(Instruction<'m>, Instruction<'m>)| {
+            a.operands().into_iter().zip(b.operands()).filter(differs).count() <= 1
+        };
+        run.into_iter().take_while(is_sunk).map(|(a, _)| a).collect()
     }
 
     pub(super) fn subgraph(&self, side: usize) -> &Subgraph<'m> {

@@ -46,8 +46,8 @@
 //!
 //! # Limitation
 //! Lanes that stay together pay for choices and branches, unless the divergence analysis proves it (`only-divergent`);
-//! it sees one file, and needs thread numbers in it. A branch that asks whether arrays overlap chooses between the
-//! optimiser's versions of one piece of code, and is left: lanes have arrays of their own and one answer. The remark says how many fetches they lose at most, each time and for each iteration of a
+//! it sees one file, and needs thread numbers in it. Two loops whose accesses have the same places in the source are the
+//! optimiser's versions of one, with a test (of arrays that overlap, of counts) that is taken to be one for all lanes. The remark says how many fetches they lose at most, each time and for each iteration of a
 //! loop inside (`loss.rs` explains that bound). Subgraphs with switches, calls that may unwind into a handler, allocas
 //! and convergent calls are left unchanged. For arms that return each by itself, or leave early to a block that other
 //! code leads to as well, only the first block up to that point is melded: the rest has no single exit. Costs assume
@@ -86,8 +86,9 @@ const MOST_LOOKS: usize = 1 << 20;
 /// milliseconds; of longer ones what stands near the diagonal.
 const MOST_PAIRS: usize = 250_000;
 
-/// One part of so many must be saved at least: what is predicted is not more certain than that.
-const LEAST_GAIN: i64 = 50;
+/// More than one instruction (ten tenths) must be saved, and one part of so many: what is predicted is not more certain.
+const MARGIN: i64 = 15;
+const LEAST_SHARE: i64 = 50;
 
 /// How pairs of subgraphs are taken.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -106,6 +107,8 @@ struct Options {
     unpredicate: bool,
     once: bool,
     only_divergent: bool,
+    /// What both sides end with is taken out of them behind this pass.
+    sinks_behind: bool,
     /// Of the score, in percent. Below zero all that can be melded is, whatever it costs.
     threshold: i64,
 }
@@ -117,7 +120,8 @@ impl Options {
         let unpredicate = settings.number("unpredicate") == 1;
         let once = settings.number("once") == 1;
         let only_divergent = context.only_divergent();
-        Options { align, unpredicate, once, only_divergent, threshold: context.threshold() }
+        let sinks_behind = context.sinks_behind();
+        Options { align, unpredicate, once, only_divergent, sinks_behind, threshold: context.threshold() }
     }
 }
 
@@ -255,7 +259,7 @@ fn sweep<'m>(context: &mut Context<'m>, options: Options, looks: &mut usize) -> 
         }
         let reason = match () {
             () if uniform => Some(Reason::LanesAgree),
-            () if options.threshold >= 0 && region::asks_for_overlap(region.condition) => Some(Reason::VersionsOfCode),
+            () if options.threshold >= 0 && region.has_versions(&flow, &loops) => Some(Reason::VersionsOfCode),
             () => None,
         };
         if let Some(reason) = reason {
@@ -285,7 +289,8 @@ fn sweep<'m>(context: &mut Context<'m>, options: Options, looks: &mut usize) -> 
                 continue;
             }
             let [apart, melded] = plan.issued;
-            if (apart - melded) * LEAST_GAIN <= apart && options.threshold >= 0 {
+            let gains = apart - melded > MARGIN && (apart - melded) * LEAST_SHARE > apart;
+            if !gains && options.threshold >= 0 {
                 left.push(Left { first, reason: Reason::MeldWithoutProfit(plan.melding), gain: Some(gain) });
                 continue;
             }

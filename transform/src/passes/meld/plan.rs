@@ -3,11 +3,11 @@
 use flowgraph::{Dominators, Loops};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{MOST_PAIRS, Options};
 use super::lives::Lives;
 use super::matching::{can_be_one, joined_operands};
 use super::pairs::{Candidate, body, can_be_speculated};
 use super::region::Region;
+use super::{MOST_PAIRS, Options};
 use crate::alignment::{Piece, align};
 use crate::cost::{Cost, CostModel, Machine};
 use crate::flow::Flow;
@@ -309,7 +309,12 @@ impl<'a, 'm> Planner<'a, 'm> {
     }
 
     /// Whether two phis bring the same from each block inside; there must be at least one such block.
-    pub(super) fn phis_agree(&self, a: Instruction<'m>, b: Instruction<'m>, same: &dyn Fn(Value<'m>, Value<'m>) -> bool) -> bool {
+    pub(super) fn phis_agree(
+        &self,
+        a: Instruction<'m>,
+        b: Instruction<'m>,
+        same: &dyn Fn(Value<'m>, Value<'m>) -> bool,
+    ) -> bool {
         let inside = |phi: Instruction<'m>, side: usize| {
             let incoming = phi.incoming().into_iter();
             let by_cell = incoming.filter_map(move |(value, from)| Some((*self.cells.get(&from)?, value, from)));

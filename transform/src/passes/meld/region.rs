@@ -1,10 +1,10 @@
 //! Where melding can begin: a branch, and the subgraphs with one entry and one exit on each of its two paths.
 
-use flowgraph::{Dominators, NodeId, PostDominators};
+use flowgraph::{Dominators, Loops, NodeId, PostDominators};
 use rustc_hash::FxHashSet;
 
 use crate::flow::Flow;
-use crate::llvm::{Block, Instruction, Opcode, Value};
+use crate::llvm::{Block, Instruction, Location, Opcode, Value};
 use crate::remark::Unmeldable;
 
 /// Subgraphs of more blocks than this are left: what is compared grows with the product of both sides.
@@ -88,38 +88,25 @@ impl<'m> Region<'m> {
         found
     }
 
+    /// Whether both paths have loops whose loads and stores have the same places in the source: the optimiser made two of
+    /// one, with a test before them.
+    pub(super) fn has_versions(&self, flow: &Flow<'m>, loops: &Loops) -> bool {
+        let depth = loops.depth(flow.node(self.head));
+        let accesses = |path: &Vec<Subgraph<'m>>| -> FxHashSet<Location<'m>> {
+            let blocks = path.iter().flat_map(|subgraph| &subgraph.blocks);
+            let turning = blocks.filter(|block| loops.depth(flow.node(**block)) > depth);
+            let all = turning.flat_map(|block| block.instructions());
+            let accesses = all.filter(|i| matches!(i.opcode(), Opcode::LLVMLoad | Opcode::LLVMStore));
+            accesses.filter_map(Instruction::location).collect()
+        };
+        let [ours, theirs] = [0, 1].map(|side| accesses(&self.paths[side]));
+        !ours.is_empty() && !theirs.is_empty() && (ours.is_subset(&theirs) || theirs.is_subset(&ours))
+    }
+
     /// All blocks that melding here may change, those behind the paths aside.
     pub(super) fn blocks(&self) -> impl Iterator<Item = Block<'m>> {
         self.paths.iter().flatten().flat_map(|subgraph| subgraph.blocks.iter().copied()).chain([self.head])
     }
-}
-
-/// Whether a branch decides by nothing but which addresses are less than others: the optimiser asks so which of two
-/// versions of a loop may run.
-pub(super) fn asks_for_overlap(condition: Value<'_>) -> bool {
-    let mut open = vec![condition];
-    let mut asks = false;
-    for _ in 0..MOST_SUBGRAPHS {
-        let Some(value) = open.pop() else { return asks };
-        let Some(i) = value.as_instruction() else {
-            if value.is_constant() { continue } else { return false }
-        };
-        match i.opcode() {
-            Opcode::LLVMAnd | Opcode::LLVMOr | Opcode::LLVMXor | Opcode::LLVMFreeze => open.extend(i.operands()),
-            Opcode::LLVMICmp if i.compares_order() && is_of_addresses(i) => asks = true,
-            _ => return false,
-        }
-    }
-    false
-}
-
-/// Whether a comparison is one of addresses, or of the distance between two.
-fn is_of_addresses(comparison: Instruction<'_>) -> bool {
-    let is_address = |v: Value<'_>| v.type_of().is_pointer() || v.opcode() == Some(Opcode::LLVMPtrToInt);
-    comparison.operands().into_iter().any(|value| {
-        let distance = value.as_instruction().filter(|i| i.opcode() == Opcode::LLVMSub);
-        is_address(value) || distance.is_some_and(|i| i.operands().into_iter().all(is_address))
-    })
 }
 
 /// What is on one path.
