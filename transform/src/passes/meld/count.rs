@@ -251,8 +251,8 @@ impl<'m> Planner<'_, 'm> {
         let mut hoisted: FxHashSet<Instruction> = self.hoisted_anyway(steps).into_iter().collect();
         let sunk = self.sunk_anyway();
         // Then there is no branch left.
-        let alone = self.around.is_first && self.begins_paths() && !sunk.is_empty();
-        let all_sunk = alone
+        let all_sunk = !sunk.is_empty()
+            && self.begins_paths()
             && (0..2).all(|side| {
                 self.subgraph(side).blocks.iter().map(|&block| body(block).len()).sum::<usize>() == sunk.len()
             });
@@ -357,8 +357,9 @@ impl<'m> Planner<'_, 'm> {
     /// It stops where an instruction needs more than one choice between values that it did not take out.
     fn sunk_anyway(&self) -> Vec<Instruction<'m>> {
         let [Some(one), Some(other)] = self.candidate.cells[0].blocks else { return Vec::new() };
-        let one_exit = self.subgraph(0).exit == self.subgraph(1).exit;
-        if !self.options.sinks_behind || self.candidate.cells.len() > 1 || !one_exit {
+        // Behind what is melded, two blocks that are left apart need the branch again.
+        let alone = self.around.is_first && self.subgraph(0).exit == self.subgraph(1).exit;
+        if !self.options.sinks_behind || self.candidate.cells.len() > 1 || !alone {
             return Vec::new();
         }
         let (ours, theirs) = (body(one), body(other));
