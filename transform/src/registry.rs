@@ -90,12 +90,12 @@ struct Deciding {
     costs: &'static dyn CostModel,
     /// Of a trace, if there is one.
     trips: Option<Trips>,
-    /// Whether the optimiser left what both sides of a branch do in them.
+    /// Whether the optimiser left what both sides of a branch end with in them.
     whole_arms: bool,
 }
 
 /// What the optimiser did not do to arms that it left whole: as at the end of its pipeline.
-const SINK_AND_HOIST: &str = "function(simplifycfg<no-keep-loops;hoist-common-insts;sink-common-insts>)";
+const SINK: &str = "function(simplifycfg<no-keep-loops;hoist-common-insts;sink-common-insts>)";
 
 impl Pipeline {
     /// The passes that a list with commas stands for: `fcs:threshold=8,layout`.
@@ -147,16 +147,16 @@ impl Pipeline {
         Ok(self)
     }
 
-    /// The same passes, behind an optimiser that left what both sides of a branch do in them or did not: what `meld`
-    /// leaves of that is sunk and hoisted right behind it.
+    /// The same passes, behind an optimiser that left what both sides of a branch end with in them or did not: what `meld`
+    /// leaves of that is sunk right behind it.
     #[must_use]
     pub(crate) fn with_whole_arms(mut self, whole: bool) -> Pipeline {
         self.by.whole_arms = whole;
         self
     }
 
-    /// Whether that is worth it: for `meld`, unless a pass before it made control flow structured, which sinking and
-    /// hoisting would not keep.
+    /// Whether that is worth it: for `meld`, unless a pass before it made control flow structured, which sinking would
+    /// not keep.
     pub(crate) fn wants_whole_arms(&self) -> bool {
         self.last_meld().is_some()
     }
@@ -212,7 +212,7 @@ impl Pipeline {
                     module.verify().map_err(broken)?;
                 }
                 if Some(number) == last_meld {
-                    module.run_passes(SINK_AND_HOIST)?;
+                    module.run_passes(SINK)?;
                 }
                 Ok(looked_at)
             });

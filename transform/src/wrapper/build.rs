@@ -55,7 +55,7 @@ impl Build {
         lists.into_iter().filter(|(keeps, _)| *keeps).flat_map(|(_, words)| words.iter().copied()).collect()
     }
 
-    /// Whether the optimiser leaves what both sides of a branch do in them, for a pass. One that runs here does not hear
+    /// Whether the optimiser leaves what both sides of a branch end with in them, for a pass. One that runs here does not hear
     /// that.
     pub(super) fn leaves_arms_whole(&self) -> bool {
         self.shape == Shape::Cpu && self.passes.wants_whole_arms()
@@ -85,9 +85,9 @@ pub struct Built {
 /// parity: each would have one of the calls that passes join.
 pub(super) const NO_UNSWITCHING: &[&str] = &["-mllvm", "-unswitch-threshold=0"];
 
-/// Leaves what both sides of a branch do in them: `meld` takes it as it was written, and what it leaves is sunk and
-/// hoisted behind it.
-pub(super) const WHOLE_ARMS: &[&str] = &["-mllvm", "-sink-common-insts=false", "-mllvm", "-hoist-common-insts=false"];
+/// Leaves what both sides of a branch end with in them: `meld` takes it as it was written, and what it leaves is sunk
+/// behind it. What they begin with is hoisted all the same: without that, loops come out otherwise.
+pub(super) const WHOLE_ARMS: &[&str] = &["-mllvm", "-sink-common-insts=false"];
 
 /// Code generation passes that move, merge or duplicate blocks, off.
 pub(super) const KEEP_ORDER: &[&str] = &[

@@ -336,16 +336,10 @@ impl<'m> Planner<'_, 'm> {
         if !cell.blocks.iter().enumerate().all(is_entered) {
             return hoisted;
         }
-        // What both begin with SimplifyCFG hoists, whatever it is, where it comes behind this pass.
-        let mut begins = self.options.sinks_behind;
         for step in steps.first().into_iter().flatten() {
-            let Step::Pair(a, b) = step else {
-                begins = false;
-                continue;
-            };
+            let Step::Pair(a, b) = step else { continue };
             let operands = joined_operands(*a, *b, &|x, y| x == y || same.contains(&(x, y)));
-            begins &= operands.iter().all(|(x, y)| x == y || same.contains(&(*x, *y)));
-            if begins || can_be_speculated(*a) && operands.into_iter().all(|(x, y)| x == y || same.contains(&(x, y))) {
+            if can_be_speculated(*a) && operands.into_iter().all(|(x, y)| x == y || same.contains(&(x, y))) {
                 same.insert((a.as_value(), b.as_value()));
                 hoisted.push(*a);
             }
