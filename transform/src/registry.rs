@@ -5,7 +5,7 @@ use std::fmt;
 use parameters::{Named, Parameter, Settings, Spec};
 
 use crate::context::{Context, THRESHOLD};
-use crate::cost::{CostModel, X86_64};
+use crate::cost::{CostModel, Machine, X86_64};
 use crate::llvm::{Module, WellFormed};
 use crate::pass::{Pass, Run};
 use crate::trips::Trips;
@@ -44,7 +44,8 @@ impl Pass {
         context.know(by.trips.clone());
         context.expect_sinking(by.whole_arms);
         let decides = self.parameters.iter().any(|parameter| parameter.name == THRESHOLD.name);
-        if decides && !by.costs.is_for(&module.target()) {
+        let has_own_costs = self.name == passes::meld::ENTRY.name && Machine::of(module).is_gpu();
+        if decides && !has_own_costs && !by.costs.is_for(&module.target()) {
             context.remark_on_module(module.source_name(), "costs".to_owned(), Reason::PricedAsOther(module.target()));
         }
         for mut function in module.functions_to_optimise() {
@@ -147,8 +148,8 @@ impl Pipeline {
         Ok(self)
     }
 
-    /// The same passes, behind an optimiser that left what both sides of a branch end with in them or did not: what `meld`
-    /// leaves of that is sunk right behind it.
+    /// The same passes, behind an optimiser that left what both sides of a branch end with in them or did not: what
+    /// `meld` leaves of that is sunk right behind it.
     #[must_use]
     pub(crate) fn with_whole_arms(mut self, whole: bool) -> Pipeline {
         self.by.whole_arms = whole;

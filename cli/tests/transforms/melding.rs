@@ -96,7 +96,7 @@ fn built(folder: &Folder, name: &str, pass: &str, more: &[&str]) -> (String, u64
     (folder.succeed(&program, &["-p", GROUP]), said["results"][0]["gpu_issued"].as_u64().unwrap())
 }
 
-/// The order of passes holds: what is structured behind `meld` stays so, and nothing is sunk behind what was structured.
+/// The order of passes holds: what is structured behind `meld` stays so, and nothing is sunk behind that.
 #[test]
 fn with_other_passes_the_programs_print_the_same() {
     let folder = Folder::with(&[]);

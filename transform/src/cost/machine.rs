@@ -38,6 +38,11 @@ impl Machine {
         if is_gpu { &Machine::Gpu } else { &Machine::Processor }
     }
 
+    /// Whether code is for a GPU.
+    pub(crate) fn is_gpu(self) -> bool {
+        matches!(self, Machine::Gpu)
+    }
+
     /// What has lanes wait around sides of a branch of which the longer takes so much.
     pub(crate) fn barriers(longest: i64) -> i64 {
         if longest > PREDICATED { BARRIERS } else { 0 }

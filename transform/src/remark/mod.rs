@@ -149,7 +149,7 @@ pub enum Reason {
     ArmsFused(Aligned),
     /// Taken: two subgraphs became one.
     Melded(Melding),
-    /// Left: the melded subgraph would need as many fetches.
+    /// Left: a GPU would issue as much for the melded subgraph, or nearly so.
     MeldWithoutProfit(Melding),
     /// Left: a subgraph has too many blocks.
     MeldTooLarge,

@@ -55,8 +55,8 @@ impl Build {
         lists.into_iter().filter(|(keeps, _)| *keeps).flat_map(|(_, words)| words.iter().copied()).collect()
     }
 
-    /// Whether the optimiser leaves what both sides of a branch end with in them, for a pass. One that runs here does not hear
-    /// that.
+    /// Whether the optimiser leaves what both sides of a branch end with in them, for a pass. One that runs here does
+    /// not hear that.
     pub(super) fn leaves_arms_whole(&self) -> bool {
         self.shape == Shape::Cpu && self.passes.wants_whole_arms()
     }

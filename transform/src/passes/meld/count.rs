@@ -347,8 +347,8 @@ impl<'m> Planner<'_, 'm> {
         hoisted
     }
 
-    /// Of two blocks that lead to one: what LLVM's SimplifyCFG takes out of their ends, where it comes behind this pass.
-    /// It stops where an instruction needs more than one choice between values that it did not take out.
+    /// Of two blocks that lead to one: what LLVM's SimplifyCFG takes out of their ends, where it comes behind this
+    /// pass. It stops where an instruction needs more than one choice between values that it did not take out.
     fn sunk_anyway(&self) -> Vec<Instruction<'m>> {
         let [Some(one), Some(other)] = self.candidate.cells[0].blocks else { return Vec::new() };
         // Behind what is melded, two blocks that are left apart need the branch again.
@@ -456,8 +456,8 @@ impl<'m> Planner<'_, 'm> {
         (0..2).all(|side| self.weights.flow.find(successors[side]) == Some(self.subgraph(side).entry))
     }
 
-    /// What the region's branch takes, of which each is `one`, before and after: it may stay before the melded subgraph,
-    /// after it, at both places, or vanish.
+    /// What the region's branch takes, of which each is `one`, before and after: it may stay before the melded
+    /// subgraph, after it, at both places, or vanish.
     pub(super) fn branches_around(&self, one: i64) -> (i64, i64) {
         let [ours, theirs] = [0, 1].map(|side| &self.region.paths[side][self.candidate.places[side]]);
         let stays_before = if !self.around.is_first || self.begins_paths() { 0 } else { one };

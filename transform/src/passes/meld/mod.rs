@@ -29,13 +29,20 @@
 //!    is the paper's FP_S: the share of both sides' cycles that one would save if all instructions of the same kind
 //!    were one. `align` says how pairs are taken: the best first, or all by Needleman and Wunsch's alignment.
 //! 3. [`plan`]: the instructions of paired blocks, aligned by what a pair saves less the choices between its operands,
-//!    and less a branch for each gap. Then all is counted: fetches of both sides apart and melded, with choices and
-//!    branches. A pair that saves no fetch is left unchanged, whatever its score.
+//!    and less a branch for each gap. Then all is counted: what a GPU issues for both sides apart and melded, with
+//!    choices, branches and their barriers, for x86-64 by way of the processor's instructions (`cost/machine.rs`). A
+//!    pair that does not save more than an instruction and a fiftieth is left unchanged, whatever its score.
 //! 4. [`surgery`]. Values from outside of both subgraphs meet in phis before the melded one; after it the paths part
 //!    again, unless both go on to one block.
 //! 5. Again, until nothing is left that can be melded; regions inside of others come after them. Then once more with
 //!    the first blocks of arms without one exit ([`arms`]; not with `once=yes`). The pipeline gives each use a
 //!    definition that dominates it; choices between the same values are made once.
+//!
+//! # Its place
+//! The optimiser sinks what both sides end with into one block, after which there is nothing left to meld, or a part of
+//! an arm that other code leads to as well. `lockstep cc` has it leave that undone (`-sink-common-insts=false`), and
+//! SimplifyCFG does it right behind this pass; a pair for which that does all is left to it. Bitcode for `lockstep
+//! transform` must be made with that option.
 //!
 //! # Why the meaning is kept
 //! A lane that passes the melded subgraph came from one side of the branch, which dominates both sides, so that its
@@ -46,12 +53,15 @@
 //!
 //! # Limitation
 //! Lanes that stay together pay for choices and branches, unless the divergence analysis proves it (`only-divergent`);
-//! it sees one file, and needs thread numbers in it. Two loops whose accesses have the same places in the source are the
-//! optimiser's versions of one, with a test (of arrays that overlap, of counts) that is taken to be one for all lanes. The remark says how many fetches they lose at most, each time and for each iteration of a
-//! loop inside (`loss.rs` explains that bound). Subgraphs with switches, calls that may unwind into a handler, allocas
-//! and convergent calls are left unchanged. For arms that return each by itself, or leave early to a block that other
-//! code leads to as well, only the first block up to that point is melded: the rest has no single exit. Costs assume
-//! that loops inside of a subgraph run ten iterations, and that each side of a branch inside of it runs.
+//! it sees one file, and needs thread numbers in it. Two loops whose accesses have the same places in the source are
+//! the optimiser's versions of one, with a test (of arrays that overlap, of counts) that is taken to be one for all
+//! lanes; without a line table they are not known. The remark says how many fetches of the processor lanes lose at
+//! most that stay together, each time and for each iteration of a loop inside (`loss.rs` explains that bound). Subgraphs
+//! with switches, calls that may unwind into a handler, allocas and convergent calls are left unchanged. For arms that
+//! return each by itself, or leave early to a block that other code leads to as well, only the first block up to that
+//! point is melded: the rest has no single exit. Costs assume that loops inside of a subgraph run ten iterations, that
+//! each side of a branch inside of it runs, and that lanes come by on both sides. What accesses of memory cost in time
+//! is not in them: melded accesses to two arrays are as many transactions as before.
 //!
 //! Source: Saumya, Sundararajah, Kulkarni, *CFM: SIMT thread divergence reduction by melding similar control-flow
 //! regions in GPGPU programs*, 2021. It runs instructions of one side for all lanes first and splits them out after, if
@@ -86,7 +96,7 @@ const MOST_LOOKS: usize = 1 << 20;
 /// milliseconds; of longer ones what stands near the diagonal.
 const MOST_PAIRS: usize = 250_000;
 
-/// More than one instruction (ten tenths) must be saved, and one part of so many: what is predicted is not more certain.
+/// More than one instruction (ten tenths) must be saved, and one part of so many: a prediction is not more certain.
 const MARGIN: i64 = 15;
 const LEAST_SHARE: i64 = 50;
 

@@ -88,8 +88,8 @@ impl<'m> Region<'m> {
         found
     }
 
-    /// Whether both paths have loops whose loads and stores have the same places in the source: the optimiser made two of
-    /// one, with a test before them.
+    /// Whether both paths have loops whose loads and stores have the same places in the source: the optimiser made two
+    /// of one, with a test before them.
     pub(super) fn has_versions(&self, flow: &Flow<'m>, loops: &Loops) -> bool {
         let depth = loops.depth(flow.node(self.head));
         let accesses = |path: &Vec<Subgraph<'m>>| -> FxHashSet<Location<'m>> {

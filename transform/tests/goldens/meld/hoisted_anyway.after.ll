@@ -1,4 +1,4 @@
-; meld left: f: subgraphs at ? and ?: no profit: blocks, score 36%: 3 pairs, 1 selects, 0 branches; lanes that part need about 8 instructions, melded 7; 2 cycles are saved; 0 blocks in loops, 1 phis at the exit, 0 values carried; where lanes agree at most 10 are lost, 0 more for each iteration of a loop
+; meld left: f: subgraphs at ? and ?: no profit: blocks, score 36%: 3 pairs, 1 selects, 0 branches; lanes that part need about 8 instructions, melded 7, on a GPU; 2 cycles are saved; 0 blocks in loops, 1 phis at the exit, 0 values carried; where lanes agree at most 10 are lost, 0 more for each iteration of a loop
 
 define i32 @f(i1 %c, i32 %x, i32 %y) {
 entry:

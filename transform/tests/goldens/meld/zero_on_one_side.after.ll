@@ -1,4 +1,4 @@
-; meld taken: f: subgraphs at ? and ?: block-with-region, score 42%: 6 pairs, 4 selects, 1 branches; lanes that part need about 1151 instructions, melded 1014; 345 cycles are saved; 2 blocks in loops, 1 phis at the exit, 0 values carried; where lanes agree at most 45 are lost, 23 more for each iteration of a loop
+; meld taken: f: subgraphs at ? and ?: block-with-region, score 42%: 6 pairs, 4 selects, 1 branches; lanes that part need about 1151 instructions, melded 1014, on a GPU; 345 cycles are saved; 2 blocks in loops, 1 phis at the exit, 0 values carried; where lanes agree at most 45 are lost, 23 more for each iteration of a loop
 ; meld left: f: subgraphs at ? and ?: lanes leave a part of an arm early, to a block that other code leads to as well
 
 define i32 @f(i32 %a, i32 %b) {
