@@ -56,12 +56,12 @@
 //! it sees one file, and needs thread numbers in it. Two loops whose accesses have the same places in the source are
 //! the optimiser's versions of one, with a test (of arrays that overlap, of counts) that is taken to be one for all
 //! lanes; without a line table they are not known. The remark says how many fetches of the processor lanes lose at
-//! most that stay together, each time and for each iteration of a loop inside (`loss.rs` explains that bound). Subgraphs
-//! with switches, calls that may unwind into a handler, allocas and convergent calls are left unchanged. For arms that
-//! return each by itself, or leave early to a block that other code leads to as well, only the first block up to that
-//! point is melded: the rest has no single exit. Costs assume that loops inside of a subgraph run ten iterations, that
-//! each side of a branch inside of it runs, and that lanes come by on both sides. What accesses of memory cost in time
-//! is not in them: melded accesses to two arrays are as many transactions as before.
+//! most that stay together, each time and for each iteration of a loop inside (`loss.rs` explains that bound).
+//! Subgraphs with switches, calls that may unwind into a handler, allocas and convergent calls are left unchanged. For
+//! arms that return each by itself, or leave early to a block that other code leads to as well, only the first block up
+//! to that point is melded: the rest has no single exit. Costs assume that loops inside of a subgraph run ten
+//! iterations, that each side of a branch inside of it runs, and that lanes come by on both sides. What accesses of
+//! memory cost in time is not in them: melded accesses to two arrays are as many transactions as before.
 //!
 //! Source: Saumya, Sundararajah, Kulkarni, *CFM: SIMT thread divergence reduction by melding similar control-flow
 //! regions in GPGPU programs*, 2021. It runs instructions of one side for all lanes first and splits them out after, if
