@@ -121,7 +121,8 @@ impl Pipeline {
         Ok(self)
     }
 
-    /// The same passes, deciding by another cost model than [`X86_64`].
+    /// The same passes, deciding by another cost model than [`X86_64`]; `meld` only says by it what lanes lose that
+    /// agree.
     #[must_use]
     pub fn with_costs(mut self, costs: &'static dyn CostModel) -> Pipeline {
         self.by.costs = costs;
