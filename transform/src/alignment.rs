@@ -2,7 +2,9 @@
 //!
 //! Source: Smith and Waterman, *Identification of common molecular subsequences*, J. Mol. Biol. 147, 1981, here global
 //! (Needleman and Wunsch, 1970), since what stands before and after the best run can be paired too; a gap costs the
-//! same however long it is (Gotoh, 1982). Time and memory are the product of the lengths.
+//! same however long it is (Gotoh, 1982). Time and memory are the product of the lengths, up
+//! to a bound; of longer ones only places near the diagonal are looked at (Chao, Pearson and Miller, *Aligning two
+//! sequences within a specified diagonal band*, 1992), so that copies are aligned in linear time.
 
 /// A piece of two sequences side by side.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,61 +20,112 @@ pub(crate) fn pairs<T: Copy>(pieces: &[Piece<T>]) -> impl Iterator<Item = (T, T)
     pieces.iter().filter_map(|piece| if let Piece::Pair(a, b) = piece { Some((*a, *b)) } else { None })
 }
 
+/// Of long sequences only places near the diagonal are looked at: of each member so many partners at least.
+const LEAST_WIDTH: usize = 16;
+
+/// Which members of a second sequence are looked at for each of the first, and the sums found for them.
+struct Band {
+    rows: usize,
+    columns: usize,
+    width: usize,
+}
+
+impl Band {
+    /// At most `most` pairs, or a few for each member. Neighbouring rows have a column in common.
+    fn of(rows: usize, columns: usize, most: usize) -> Band {
+        let width = (most / (rows + 1)).max(2 * columns / rows.max(1) + LEAST_WIDTH).min(columns + 1);
+        Band { rows, columns, width }
+    }
+
+    /// Whether all pairs are in it.
+    fn is_whole(&self) -> bool {
+        self.width > self.columns
+    }
+
+    /// The columns of a row.
+    fn row(&self, i: usize) -> std::ops::Range<usize> {
+        let middle = i * self.columns / self.rows.max(1);
+        let start = middle.saturating_sub(self.width / 2).min(self.columns + 1 - self.width);
+        start..start + self.width
+    }
+
+    /// The place of a sum, if it is in the band.
+    fn at(&self, i: usize, j: usize) -> Option<usize> {
+        let row = self.row(i);
+        (i <= self.rows && row.contains(&j)).then(|| i * self.width + j - row.start)
+    }
+
+    fn sums(&self) -> Vec<i64> {
+        vec![LEAST; (self.rows + 1) * self.width]
+    }
+}
+
 /// Pairs in the order of both sequences with the highest sum of what they save, less `gap` for each gap between them,
 /// and less `turn` for each that has members of both. `saving` says what a pair saves, or that two members can be none.
+/// Where there are more than `most` pairs, the highest sum of those near the diagonal, in linear time.
 ///
 /// Three states: behind a pair, in a gap of the first sequence, and in one of the second, which comes after the
-/// first's.
+/// first's. Near the diagonal a gap goes back and forth; that it costs more then is no matter.
 pub(crate) fn align<T: Copy>(
     first: &[T],
     second: &[T],
-    gap: i64,
-    turn: i64,
+    [gap, turn]: [i64; 2],
+    most: usize,
     mut saving: impl FnMut(T, T) -> Option<i64>,
 ) -> Vec<Piece<T>> {
     let (rows, columns) = (first.len(), second.len());
-    let at = |i: usize, j: usize| i * (columns + 1) + j;
+    let band = Band::of(rows, columns, most);
+    let read = |sums: &[i64], i: usize, j: usize| band.at(i, j).map_or(LEAST, |place| sums[place]);
     // The highest sum for what follows the first i and the first j: where a pair comes before, and where a gap is open
     // that has members of the first, or of the second.
-    let mut closed = vec![0_i64; (rows + 1) * (columns + 1)];
+    let mut closed = band.sums();
     let (mut of_first, mut of_second) = (closed.clone(), closed.clone());
-    let mut savings = vec![None; rows * columns];
+    let mut savings = vec![None; closed.len()];
+    let back = |down: i64| if band.is_whole() { LEAST } else { down - gap - turn };
     for i in (0..=rows).rev() {
-        for j in (0..=columns).rev() {
+        for j in band.row(i).rev() {
+            let at = band.at(i, j).expect("in its row");
             if i == rows && j == columns {
+                (closed[at], of_first[at], of_second[at]) = (0, 0, 0);
                 continue;
             }
             let mut paired = LEAST;
             if i < rows && j < columns {
                 let saved = saving(first[i], second[j]);
-                savings[i * columns + j] = saved;
-                paired = saved.map_or(LEAST, |saved| saved + closed[at(i + 1, j + 1)]);
+                savings[at] = saved;
+                paired = saved.map_or(LEAST, |saved| saved + read(&closed, i + 1, j + 1));
             }
-            let down = if i < rows { of_first[at(i + 1, j)] } else { LEAST };
-            let right = if j < columns { of_second[at(i, j + 1)] } else { LEAST };
-            of_second[at(i, j)] = paired.max(right);
-            of_first[at(i, j)] = paired.max(down).max(right - turn);
-            closed[at(i, j)] = paired.max(down.max(right) - gap);
+            let down = read(&of_first, i + 1, j);
+            let right = read(&of_second, i, j + 1);
+            of_second[at] = paired.max(right).max(back(down));
+            of_first[at] = paired.max(down).max(right - turn);
+            closed[at] = paired.max(down.max(right) - gap);
         }
     }
     let (mut i, mut j, mut state) = (0, 0, State::Closed);
     let mut pieces = Vec::new();
     let mut apart = (Vec::new(), Vec::new());
     while i < rows || j < columns {
-        let best = match state {
-            State::Closed => closed[at(i, j)],
-            State::First => of_first[at(i, j)],
-            State::Second => of_second[at(i, j)],
+        let sums = match state {
+            State::Closed => &closed,
+            State::First => &of_first,
+            State::Second => &of_second,
         };
-        let saved = if i < rows && j < columns { savings[i * columns + j] } else { None };
-        if saved.is_some_and(|saved| saved + closed[at(i + 1, j + 1)] == best) {
+        let best = read(sums, i, j);
+        let saved = band.at(i, j).and_then(|at| savings[at]);
+        if saved.is_some_and(|saved| saved + read(&closed, i + 1, j + 1) == best) {
             flush(&mut apart, &mut pieces);
             pieces.push(Piece::Pair(first[i], second[j]));
             (i, j, state) = (i + 1, j + 1, State::Closed);
             continue;
         }
-        let opened = if state == State::Closed { gap } else { 0 };
-        if i < rows && state != State::Second && of_first[at(i + 1, j)] - opened == best {
+        let down = read(&of_first, i + 1, j);
+        let goes_down = match state {
+            State::Closed => down - gap == best,
+            State::First => down == best,
+            State::Second => read(&of_second, i, j + 1) != best,
+        };
+        if goes_down && i < rows {
             apart.0.push(first[i]);
             (i, state) = (i + 1, State::First);
         } else {
@@ -152,7 +205,7 @@ mod tests {
         for (first, second) in words.iter().flat_map(|a| words.iter().map(move |b| (*a, *b))) {
             let [one, other] = [first, second].map(|word| word.chars().collect::<Vec<_>>());
             for [gap, turn] in [[0, 0], [1, 0], [2, 0], [5, 0], [1, 1], [2, 1], [2, 3]] {
-                let pieces = align(&one, &other, gap, turn, saving);
+                let pieces = align(&one, &other, [gap, turn], 1_000, saving);
                 let expected = best(&one, &other, [gap, turn], [false; 2]);
                 assert_eq!(worth(&pieces, gap, turn), expected, "{first} and {second}: {pieces:?}");
                 let side = |of: fn(&Piece<char>) -> Vec<char>| pieces.iter().flat_map(of).collect::<Vec<_>>();
@@ -167,5 +220,38 @@ mod tests {
                 assert_eq!((firsts, seconds), (one.clone(), other.clone()));
             }
         }
+    }
+
+    /// In a band both sequences are whole, whatever their lengths; what is best in the whole is found where it is near.
+    #[test]
+    fn long_sequences_are_aligned_near_the_diagonal() {
+        let letters = |seed: usize, count: usize| {
+            let letter = |i: usize| b"aAbBcC"[(i * i * 7 + i * seed + i / 5) % 6] as char;
+            (0..count).map(letter).collect::<Vec<char>>()
+        };
+        let costs = [[0, 0], [2, 0], [2, 1], [5, 3]];
+        for (rows, columns) in [(400, 400), (400, 390), (90, 700), (700, 90), (1, 500), (500, 1), (300, 0), (0, 300)] {
+            for [gap, turn] in costs {
+                let (one, other) = (letters(1, rows), letters(3, columns));
+                let in_band = align(&one, &other, [gap, turn], 100, saving);
+                let whole = align(&one, &other, [gap, turn], 1_000_000, saving);
+                assert!(worth(&in_band, gap, turn) <= worth(&whole, gap, turn));
+                for pieces in [in_band, whole] {
+                    let (mut firsts, mut seconds) = (Vec::new(), Vec::new());
+                    for piece in pieces {
+                        match piece {
+                            Piece::Pair(a, b) => (firsts.push(a), seconds.push(b)).0,
+                            Piece::Apart(mut a, mut b) => (firsts.append(&mut a), seconds.append(&mut b)).0,
+                        }
+                    }
+                    assert!(firsts == one && seconds == other, "{rows} {columns} {gap} {turn}");
+                }
+            }
+        }
+        let mut copy = letters(1, 20_000);
+        let one = copy.clone();
+        copy.splice(7_000..7_003, ['x'; 5]);
+        let pieces = align(&one, &copy, [2, 1], 100, saving);
+        assert_eq!(worth(&pieces, 2, 1), 3 * 19_997 - 3);
     }
 }

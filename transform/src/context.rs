@@ -47,6 +47,8 @@ pub struct Context<'m> {
     settings: Settings,
     costs: &'static dyn CostModel,
     trips: Option<Trips>,
+    /// Whether what both sides of a branch end with is sunk behind the pass.
+    sinks_behind: bool,
     function: Option<Function<'m>>,
     analyses: Analyses<'m>,
     callees: Callees<'m>,
@@ -115,6 +117,7 @@ impl<'m> Context<'m> {
             settings: settings.clone(),
             costs,
             trips: None,
+            sinks_behind: false,
             function: None,
             analyses: Analyses::default(),
             callees: Callees::by(costs),
@@ -129,6 +132,16 @@ impl<'m> Context<'m> {
     /// Has the pass know the trip counts of a trace.
     pub(crate) fn know(&mut self, trips: Option<Trips>) {
         self.trips = trips;
+    }
+
+    /// Has the pass know that LLVM sinks behind it what both sides of a branch end with.
+    pub(crate) fn expect_sinking(&mut self, sinks: bool) {
+        self.sinks_behind = sinks;
+    }
+
+    /// Whether LLVM sinks behind the pass what both sides of a branch end with.
+    pub(crate) fn sinks_behind(&self) -> bool {
+        self.sinks_behind
     }
 
     /// The trip counts of a trace, if one was given.

@@ -5,7 +5,7 @@ use std::fmt;
 use parameters::{Named, Parameter, Settings, Spec};
 
 use crate::context::{Context, THRESHOLD};
-use crate::cost::{CostModel, X86_64};
+use crate::cost::{CostModel, Machine, X86_64};
 use crate::llvm::{Module, WellFormed};
 use crate::pass::{Pass, Run};
 use crate::trips::Trips;
@@ -42,8 +42,10 @@ impl Pass {
         };
         let mut context = Context::new(self.name, settings, by.costs);
         context.know(by.trips.clone());
+        context.expect_sinking(by.whole_arms);
         let decides = self.parameters.iter().any(|parameter| parameter.name == THRESHOLD.name);
-        if decides && !by.costs.is_for(&module.target()) {
+        let has_own_costs = self.name == passes::meld::ENTRY.name && Machine::of(module).is_gpu();
+        if decides && !has_own_costs && !by.costs.is_for(&module.target()) {
             context.remark_on_module(module.source_name(), "costs".to_owned(), Reason::PricedAsOther(module.target()));
         }
         for mut function in module.functions_to_optimise() {
@@ -89,7 +91,12 @@ struct Deciding {
     costs: &'static dyn CostModel,
     /// Of a trace, if there is one.
     trips: Option<Trips>,
+    /// Whether the optimiser left what both sides of a branch end with in them.
+    whole_arms: bool,
 }
+
+/// What the optimiser did not do to arms that it left whole: as at the end of its pipeline.
+const SINK: &str = "function(simplifycfg<no-keep-loops;hoist-common-insts;sink-common-insts>)";
 
 impl Pipeline {
     /// The passes that a list with commas stands for: `fcs:threshold=8,layout`.
@@ -97,7 +104,10 @@ impl Pipeline {
     /// # Errors
     /// [`Error::Parameters`] with what there is, for a name or a value that is not possible.
     pub fn parse(text: &str) -> Result<Pipeline> {
-        Ok(Pipeline { passes: Spec::parse_list(text)?, by: Deciding { costs: &X86_64, trips: None } })
+        Ok(Pipeline {
+            passes: Spec::parse_list(text)?,
+            by: Deciding { costs: &X86_64, trips: None, whole_arms: false },
+        })
     }
 
     /// The same passes, with this value of a parameter, as typed, in each that has it and was not given another.
@@ -111,7 +121,8 @@ impl Pipeline {
         Ok(self)
     }
 
-    /// The same passes, deciding by another cost model than [`X86_64`].
+    /// The same passes, deciding by another cost model than [`X86_64`]; `meld` only says by it what lanes lose that
+    /// agree.
     #[must_use]
     pub fn with_costs(mut self, costs: &'static dyn CostModel) -> Pipeline {
         self.by.costs = costs;
@@ -136,6 +147,26 @@ impl Pipeline {
             self.passes.push(pass);
         }
         Ok(self)
+    }
+
+    /// The same passes, behind an optimiser that left what both sides of a branch end with in them or did not: what
+    /// `meld` leaves of that is sunk right behind it.
+    #[must_use]
+    pub(crate) fn with_whole_arms(mut self, whole: bool) -> Pipeline {
+        self.by.whole_arms = whole;
+        self
+    }
+
+    /// Whether that is worth it: for `meld`, unless a pass before it made control flow structured, which sinking would
+    /// not keep.
+    pub(crate) fn wants_whole_arms(&self) -> bool {
+        self.last_meld().is_some()
+    }
+
+    /// The place of the last `meld` before control flow is made structured.
+    fn last_meld(&self) -> Option<usize> {
+        let unstructured = self.passes.iter().position(|pass| pass.entry().structures).unwrap_or(self.passes.len());
+        self.passes[..unstructured].iter().rposition(|pass| pass.entry().name == passes::meld::ENTRY.name)
     }
 
     /// Whether one of them makes control flow structured, which must be kept.
@@ -173,13 +204,17 @@ impl Pipeline {
     /// Runs the passes, with or without LLVM's verifier after each.
     fn run_checked(&self, module: &mut Module, each: bool) -> Result<Vec<Remark>> {
         let mut remarks = Vec::new();
-        for pass in &self.passes {
+        let last_meld = self.last_meld().filter(|_| self.by.whole_arms);
+        for (number, pass) in self.passes.iter().enumerate() {
             let looked_at = refusal::caught(pass.entry().name, || {
                 let looked_at = pass.entry().run(module, &pass.settings, &self.by);
                 module.sweep();
                 if each {
                     let broken = |text| Error::Bug(format!("it made IR that is not well formed: {text}"));
                     module.verify().map_err(broken)?;
+                }
+                if Some(number) == last_meld {
+                    module.run_passes(SINK)?;
                 }
                 Ok(looked_at)
             });

@@ -1,5 +1,5 @@
-//! What `meld` is for: the benchmarks of its paper (Saumya et al., 2021) print the same after it, and need fewer
-//! fetches where lanes wait for each other at post-dominators.
+//! What `meld` is for: the benchmarks of its paper (Saumya et al., 2021) print the same after it, need fewer fetches
+//! where lanes wait for each other at post-dominators, and less on a GPU as a user builds them.
 
 use serde_json::Value;
 
@@ -37,18 +37,74 @@ fn the_synthetic_programs_of_its_paper_need_fewer_fetches() {
     }
 }
 
-/// As a user builds them, clang does a part of it: what is left to gain, of 100 fetches, in the order of the list.
+/// What a GPU issues for the eleven programs of its paper, of 100 instructions without the pass, as a user builds them:
+/// the optimiser's own sinking is put off for `meld` alone, so that none of them loses by it.
 #[test]
-fn built_as_a_user_builds_them_they_need_no_more_and_half_of_them_fewer() {
+fn built_as_a_user_builds_them_all_programs_keep_what_they_had_and_most_gain() {
     let folder = Folder::with(&[]);
     let mut gains = Vec::new();
-    for name in ["sb1", "sb1_r", "sb2", "sb2_r", "sb3", "sb3_r"] {
-        let (expected, before) = measured(&folder, name, "none", &[]);
-        let (printed, after) = measured(&folder, name, "meld", &[]);
+    for name in PROGRAMS {
+        let [(expected, before), (printed, after)] = ["none", "meld"].map(|pass| issued(&folder, name, pass));
         assert_eq!(printed, expected, "{name}");
-        assert!(after <= before, "{name}: {before} fetches, melded {after}");
-        gains.push(100 * (before - after) / before);
+        assert!(100 * after <= 102 * before, "{name}: {before} issued, melded {after}");
+        gains.push(100 * before / after);
     }
-    assert!(gains.iter().filter(|gain| **gain >= 3).count() >= 3, "{gains:?}");
-    assert!(gains.iter().any(|gain| *gain >= 15), "{gains:?}");
+    assert!(gains.iter().filter(|gain| **gain >= 115).count() >= 6, "{gains:?}");
+}
+
+/// Where both sides of the one branch come by in each turn of a loop, the remarks say what a turn saves.
+#[test]
+fn remarks_promise_what_a_gpu_then_issues_less() {
+    let folder = Folder::with(&[]);
+    for (name, turns) in [("sb1_r", 48), ("sb2", 48), ("sb2_r", 48), ("sb3", 48), ("sb3_r", 48), ("dct_quantise", 24)] {
+        // Without sinking, as the pass sees it.
+        let (_, before) = built(&folder, name, "none", &APART[..2]);
+        let (_, after) = issued(&folder, name, "meld");
+        let report = folder.read("report");
+        let number = |text: &str| text.trim().parse::<i64>().unwrap();
+        let of_line = |line: &str| {
+            let (before, after) = line.split_once(" need about ")?.1.split_once(" instructions, melded ")?;
+            Some(number(before) - number(after.split(';').next()?.split(',').next()?))
+        };
+        let taken = report.lines().filter(|line| line.starts_with("meld taken"));
+        let promised: i64 = taken.filter_map(of_line).sum();
+        let warps = 2;
+        let saved = (before as i64 - after as i64) / (turns * warps);
+        assert!(promised.abs_diff(saved) * 100 <= saved as u64 * 15, "{name}: {promised} promised, {saved} saved");
+    }
+}
+
+const PROGRAMS: [&str; 11] =
+    ["sb1", "sb1_r", "sb2", "sb2_r", "sb3", "sb3_r", "bitonic", "dct_quantise", "lud", "merge_sort", "pcm"];
+
+/// What a program prints that is built without other flags, and what a GPU issues for it in warps of 32.
+fn issued(folder: &Folder, name: &str, pass: &str) -> (String, u64) {
+    built(folder, name, pass, &[])
+}
+
+fn built(folder: &Folder, name: &str, pass: &str, more: &[&str]) -> (String, u64) {
+    let source = root().join(format!("workloads/melding/{name}.c")).display().to_string();
+    let include = format!("-I{}", root().join("workloads/include").display());
+    let group = format!("-DBLOCK={GROUP}");
+    std::fs::write(folder.path("report"), "").unwrap();
+    let ours = ["cc", "--transform", pass, "--report", "report", "--", "-std=gnu11", "-O3", "-pthread"];
+    folder.succeed(lockstep(), &[&ours[..], &[&group, &include, &source, "-o", name], more].concat());
+    let program = format!("./{name}");
+    folder.succeed(lockstep(), &["trace", "-o", "trace.bin", "--", &program, "-p", GROUP]);
+    let replay = ["replay", "--json", "-W", "32", "--region", "kernel", "trace.bin"];
+    let said: Value = serde_json::from_str(&folder.succeed(lockstep(), &replay)).unwrap();
+    (folder.succeed(&program, &["-p", GROUP]), said["results"][0]["gpu_issued"].as_u64().unwrap())
+}
+
+/// The order of passes holds: what is structured behind `meld` stays so, and nothing is sunk behind that.
+#[test]
+fn with_other_passes_the_programs_print_the_same() {
+    let folder = Folder::with(&[]);
+    for name in ["sb3_r", "pcm"] {
+        let (expected, _) = issued(&folder, name, "none");
+        for passes in ["meld,linearize:threshold=-1000", "linearize:threshold=-1000,meld", "fcs,meld", "meld,fcs,meld"]
+        {
+            assert_eq!(issued(&folder, name, passes).0, expected, "{name} after {passes}");
+        }
+    }
 }

@@ -13,6 +13,7 @@ pub(crate) mod blocks;
 mod fetches;
 mod gpu;
 mod latency;
+mod machine;
 
 use flowgraph::Loops;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -21,6 +22,7 @@ use crate::flow::Flow;
 use crate::llvm::{Function, Instruction, Value};
 
 pub(crate) use self::fetches::{Choices, is_comparison, is_library_call};
+pub(crate) use self::machine::Machine;
 
 /// How often a loop is taken to run if nothing says how often: the usual guess of compilers without a profile, between
 /// LLVM's 32 : 1 odds of staying in a loop and the 4 to 8 of unrolled ones.
@@ -71,6 +73,11 @@ pub trait CostModel: Sync {
     /// How many fetches a look at the condition and a jump over code are.
     fn guard(&self) -> i64 {
         2
+    }
+
+    /// What one instruction counts.
+    fn unit(&self) -> i64 {
+        1
     }
 
     /// How many fetches the jump past the other side is, where both sides of a branch have code.
@@ -165,7 +172,11 @@ impl<'m> Callees<'m> {
     /// The estimated cost of a call of this function: its instructions, each loop around them counted as [`TRIPS`]
     /// iterations, including what they call; a recursive call counts as many iterations too.
     pub(crate) fn of(&mut self, callee: Value<'m>) -> Cost {
-        let Some(function) = callee.as_defined_function() else { return self.model.unknown_callee() };
+        let Some(function) = callee.as_defined_function() else {
+            // Lanes wait there, whoever calls it.
+            let waits = callee.is_function() && callee.name() == "pthread_barrier_wait";
+            return if waits { Cost::default() } else { self.model.unknown_callee() };
+        };
         if let Some(&cost) = self.known.get(&callee) {
             return cost;
         }

@@ -44,6 +44,7 @@ pub use code::{CodeOptions, TARGET};
 pub use copy::Copies;
 pub use inspect::AddressParts;
 pub use ir::block::Block;
+pub use ir::debug::Location;
 pub use ir::function::Function;
 pub use ir::instruction::{Instruction, Use};
 pub use ir::module::Module;

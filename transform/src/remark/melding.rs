@@ -86,9 +86,9 @@ pub struct Melding {
     pub selects: usize,
     /// Branches around instructions of one side.
     pub branches: usize,
-    /// Fetches of both sides where lanes part.
+    /// What a GPU issues for both sides where lanes part.
     pub apart: i64,
-    /// Fetches of the melded subgraph.
+    /// What it issues for the melded subgraph.
     pub melded: i64,
     /// Cycles saved.
     pub cycles: i64,
@@ -98,7 +98,7 @@ pub struct Melding {
     pub exit_phis: usize,
     /// Values of one side that are used behind where both sides now come by.
     pub carried: usize,
-    /// How many more at most for each iteration of a loop of the melded subgraph.
+    /// How many fetches of the processor are lost at most where lanes agree.
     pub loss: i64,
     /// So many more at most for each turn of a loop of the melded subgraph.
     pub loss_of_turn: i64,
@@ -111,7 +111,7 @@ impl fmt::Display for Melding {
         write!(
             f,
             "{}, score {score}%: {pairs} pairs, {selects} selects, {branches} branches; lanes that part need about \
-             {apart} instructions, melded {melded}; {cycles} cycles are saved; {loops} blocks in loops, {exit_phis} \
+             {apart} instructions, melded {melded}, on a GPU; {cycles} cycles are saved; {loops} blocks in loops, {exit_phis} \
              phis at the exit, {carried} values carried; where lanes agree at most {loss} are lost, {loss_of_turn} \
              more for each iteration of a loop",
             self.case.name()

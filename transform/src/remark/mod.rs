@@ -149,10 +149,12 @@ pub enum Reason {
     ArmsFused(Aligned),
     /// Taken: two subgraphs became one.
     Melded(Melding),
-    /// Left: the melded subgraph would need as many fetches.
+    /// Left: a GPU would issue as much for the melded subgraph, or nearly so.
     MeldWithoutProfit(Melding),
-    /// Left: a subgraph has too many blocks, or blocks that are too long to be aligned.
+    /// Left: a subgraph has too many blocks.
     MeldTooLarge,
+    /// Left: the branch chooses between versions of the same code.
+    VersionsOfCode,
     /// Left: a part of an arm is no subgraph that can be melded.
     NoSubgraph(Unmeldable),
     /// Left: all lanes go the same way.
@@ -323,6 +325,7 @@ impl Reason {
             Reason::MeldWithoutProfit(_) => "MeldWithoutProfit",
             Reason::MeldTooLarge => "MeldTooLarge",
             Reason::NoSubgraph(_) => "NoSubgraph",
+            Reason::VersionsOfCode => "VersionsOfCode",
             Reason::LanesAgree => "LanesAgree",
             Reason::BehindJoin => "BehindJoin",
             Reason::NoBranch => "NoBranch",

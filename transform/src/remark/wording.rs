@@ -55,6 +55,9 @@ impl fmt::Display for Reason {
             Reason::Melded(melding) => return write!(f, "{melding}"),
             Reason::MeldWithoutProfit(melding) => return write!(f, "no profit: {melding}"),
             Reason::LanesAgree => "all lanes of a warp take the same side of the branch",
+            Reason::VersionsOfCode => {
+                "both sides have the optimiser's versions of one loop: all lanes are taken to need the same"
+            }
             Reason::MeldTooLarge => "the subgraphs are too large to be compared",
             Reason::NoSubgraph(why) => return write!(f, "{why}"),
             Reason::Attribute(name) => return write!(f, "the calls differ in the attribute {name}"),

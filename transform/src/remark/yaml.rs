@@ -141,6 +141,7 @@ mod tests {
             Reason::GoneOver { left: 2 },
             Reason::Melded(melding),
             Reason::MeldTooLarge,
+            Reason::VersionsOfCode,
             Reason::NoSubgraph(super::super::Unmeldable::LeavesEarly),
             Reason::Convergent,
             Reason::Endless,

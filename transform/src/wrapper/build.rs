@@ -55,6 +55,12 @@ impl Build {
         lists.into_iter().filter(|(keeps, _)| *keeps).flat_map(|(_, words)| words.iter().copied()).collect()
     }
 
+    /// Whether the optimiser leaves what both sides of a branch end with in them, for a pass. One that runs here does
+    /// not hear that.
+    pub(super) fn leaves_arms_whole(&self) -> bool {
+        self.shape == Shape::Cpu && self.passes.wants_whole_arms()
+    }
+
     /// Of these, what it keeps only if a pass has made control flow structured.
     pub(super) fn keeps_if_structured(&self) -> Vec<&'static str> {
         if !self.passes.structures() {
@@ -78,6 +84,10 @@ pub struct Built {
 /// Stops the optimiser from making two loops of one with a branch on a loop invariant inside, such as a thread's
 /// parity: each would have one of the calls that passes join.
 pub(super) const NO_UNSWITCHING: &[&str] = &["-mllvm", "-unswitch-threshold=0"];
+
+/// Leaves what both sides of a branch end with in them: `meld` takes it as it was written, and what it leaves is sunk
+/// behind it. What they begin with is hoisted all the same: without that, loops come out otherwise.
+pub(super) const WHOLE_ARMS: &[&str] = &["-mllvm", "-sink-common-insts=false"];
 
 /// Code generation passes that move, merge or duplicate blocks, off.
 pub(super) const KEEP_ORDER: &[&str] = &[
@@ -105,7 +115,7 @@ pub(super) const KEEP_SHAPE: &[&str] = &[
 
 /// Whether an option of LLVM's is one of those above.
 pub(super) fn is_our_llvm_option(word: &str) -> bool {
-    [NO_UNSWITCHING, KEEP_ORDER, KEEP_SHAPE].concat().contains(&word)
+    [NO_UNSWITCHING, WHOLE_ARMS, KEEP_ORDER, KEEP_SHAPE].concat().contains(&word)
 }
 
 /// Values keep their names; what has no place does not get the place of what comes before it; and code generation does

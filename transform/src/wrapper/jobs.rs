@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
+use super::build::{WHOLE_ARMS, is_our_llvm_option};
 use super::scratch::{Scratch, Streams};
 use crate::llvm::Tuning;
 use crate::{Error, Result};
@@ -178,7 +179,8 @@ impl Job {
             unrolls: !has("-fno-unroll-loops"),
             vectorises: has("-vectorize-loops"),
             merges_functions: has("-fmerge-functions"),
-            llvm: options.filter(|option| !super::build::is_our_llvm_option(option)).collect(),
+            // Where the optimiser runs elsewhere, we do not ask it for whole arms: who does is the user.
+            llvm: options.filter(|option| !is_our_llvm_option(option) || WHOLE_ARMS.contains(&&**option)).collect(),
         }
     }
 

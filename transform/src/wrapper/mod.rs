@@ -37,7 +37,7 @@ mod words;
 use std::ffi::OsString;
 
 pub use self::build::{Build, Built, Layout, Shape};
-use self::build::{KEEP_PLACES, NO_UNSWITCHING, end_of_options, warn};
+use self::build::{KEEP_PLACES, NO_UNSWITCHING, WHOLE_ARMS, end_of_options, warn};
 pub use self::module::to_module;
 use self::scratch::Scratch;
 use crate::Result;
@@ -107,6 +107,9 @@ fn command_line(build: &Build) -> Vec<OsString> {
         ours.push("-gline-tables-only");
     }
     ours.extend(NO_UNSWITCHING);
+    if build.leaves_arms_whole() {
+        ours.extend(WHOLE_ARMS);
+    }
     ours.extend(build.keeps(build.passes.structures()));
     if build.keep_ir.is_some() {
         ours.extend(KEEP_PLACES);

@@ -94,9 +94,10 @@ pub(super) fn all(build: &Build, answer: &Answer, scratch: &Scratch) -> Result<B
 }
 
 fn pipeline(build: &Build) -> Result<Pipeline> {
+    let passes = build.passes.clone().with_whole_arms(build.leaves_arms_whole());
     match build.layout {
-        Layout::Ordered => build.passes.clone().then("layout"),
-        Layout::Default => Ok(build.passes.clone()),
+        Layout::Ordered => passes.then("layout"),
+        Layout::Default => Ok(passes),
     }
 }
 

@@ -44,7 +44,7 @@ fn melding_treats_what_branch_fusion_cannot_and_that_what_tail_merging_cannot() 
 }
 
 #[test]
-fn branches_that_all_lanes_take_alike_are_left_where_that_is_asked_for() {
+fn branches_that_all_lanes_take_alike_are_left_unless_that_is_not_wanted() {
     let folder = tempfile::tempdir().unwrap();
     let [source, before, after] = ["a.c", "a.bc", "b.bc"].map(|name| folder.path().join(name));
     let arms =
@@ -76,6 +76,6 @@ fn branches_that_all_lanes_take_alike_are_left_where_that_is_asked_for() {
         names.collect::<std::collections::BTreeSet<_>>()
     };
     let both: std::collections::BTreeSet<String> = ["main", "worker"].map(str::to_owned).into();
-    assert_eq!(melded("meld"), both);
-    assert_eq!(melded("meld:only-divergent=yes"), ["worker".to_owned()].into());
+    assert_eq!(melded("meld:only-divergent=no"), both);
+    assert_eq!(melded("meld"), ["worker".to_owned()].into());
 }

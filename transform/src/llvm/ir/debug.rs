@@ -1,5 +1,6 @@
 //! Source lines.
 
+use std::marker::PhantomData;
 use std::ptr;
 
 use llvm_sys::debuginfo::*;
@@ -56,6 +57,13 @@ impl Module {
     }
 }
 
+/// What LLVM keeps once for all instructions that have it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Location<'m> {
+    location: LLVMMetadataRef,
+    module: PhantomData<&'m Module>,
+}
+
 impl<'m> Instruction<'m> {
     /// The place in the source that it stands for, where the module has lines.
     #[must_use]
@@ -64,6 +72,14 @@ impl<'m> Instruction<'m> {
         let location = unsafe { LLVMInstructionGetDebugLoc(self.raw()) };
         // SAFETY: it is a location, or none.
         unsafe { place_of(location) }
+    }
+
+    /// Its location: the place with the function, and with the calls through which it was inlined there.
+    #[must_use]
+    pub fn location(self) -> Option<Location<'m>> {
+        // SAFETY: it is an instruction, and alive.
+        let location = unsafe { LLVMInstructionGetDebugLoc(self.raw()) };
+        (!location.is_null()).then_some(Location { location, module: PhantomData })
     }
 
     /// Gives it the location of another.

@@ -87,7 +87,7 @@ pub(super) fn best<'m>(diamond: &Diamond<'m>) -> Option<(Vec<Piece<'m>>, i64, i6
     let way = |counted| {
         let gap = if counted == Counted::None { 0 } else { diamond.costs.guard() };
         let [one, other] = &diamond.bodies;
-        let pieces = align(one, other, gap, 0, |a, b| saving(diamond.costs, a, b, counted));
+        let pieces = align(one, other, [gap, 0], usize::MAX, |a, b| saving(diamond.costs, a, b, counted));
         let after = fused(diamond, &pieces);
         Some((pieces, after)).filter(|(pieces, _)| pairs(pieces).next().is_some())
     };

@@ -1,14 +1,14 @@
-//! What a planned melding costs, compared with both sides apart: fetches and cycles, choices, copies, and the branch
-//! around.
+//! What a planned melding costs, compared with both sides apart: what a GPU issues and cycles, choices, copies, and the
+//! branches with the barriers around.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::matching::joined_operands;
+use super::matching::{can_be_one, joined_operands};
 use super::pairs::{body, can_be_speculated};
 use super::plan::{Planner, Step};
 use super::region::Subgraph;
-use crate::cost;
-use crate::llvm::{Block, Instruction, Value};
+use crate::cost::{self, CostModel, Machine};
+use crate::llvm::{Block, Instruction, Opcode, Value};
 use crate::remark::Melding;
 
 /// A block after instructions of one side each: a value that was neither made nor chosen in it is joined by a phi.
@@ -126,16 +126,17 @@ impl<'m> Tally<'_, 'm> {
     }
 
     fn pair(&mut self, a: Instruction<'m>, b: Instruction<'m>, cell: &mut OfCell<'m>) {
-        let (planner, costs) = (self.planner, self.planner.costs);
+        let (planner, costs) = (self.planner, self.planner.machine);
+        let before = cell.chosen.len();
         let mut differs = false;
         let mut free = FxHashSet::default();
         let operands = joined_operands(a, b, &|x, y| self.same(x, y));
         for (i, (x, y)) in operands.into_iter().enumerate() {
             let same = self.same(x, y);
-            differs |= i == 1 && !same;
+            differs |= (i == 1 || a.opcode() == Opcode::LLVMLoad) && !same;
             let by_phi = cell.behind.by_phi(x, y).filter(|_| !same && !self.is_outside(x, y));
             if let Some(moves) = by_phi {
-                cell.fetches += if cell.behind.known.insert((x, y)) { moves } else { 0 };
+                cell.fetches += if cell.behind.known.insert((x, y)) { moves * costs.unit() / 2 } else { 0 };
             } else {
                 self.choose(x, y, cell);
             }
@@ -146,13 +147,15 @@ impl<'m> Tally<'_, 'm> {
             };
             free.extend(last.then_some(i));
         }
+        // Those of one instruction stand side by side.
+        cell.fetches += costs.fetches_of_choices(&cell.chosen[before..]);
         let beside = |user: Instruction<'m>| user.block() == a.block();
-        cell.fetches += if differs { costs.fetches_of_joined(a, &beside) } else { planner.cost(a) };
+        cell.fetches += if differs { costs.fetches_of_joined(a, &beside) } else { planner.issued(a) };
         cell.fetches += costs.copies(a, &beside, &|i| free.contains(&i));
         cell.cycles += planner.latency(a).max(planner.latency(b));
         // What both call is run once.
         let callee = planner.weights.of_callee(a);
-        cell.fetches += callee.fetches;
+        cell.fetches += callee.fetches * costs.unit();
         cell.cycles += callee.latency;
         self.pairs += 1;
         cell.behind.made.extend([a.as_value(), b.as_value()]);
@@ -163,11 +166,13 @@ impl<'m> Tally<'_, 'm> {
         match step {
             Step::Pair(a, b) => self.pair(*a, *b, cell),
             Step::Guarded(one, other) => {
-                let guard = planner.costs.guard();
-                let jump = if one.is_empty() || other.is_empty() { 0 } else { planner.costs.jump() };
+                let jump = if one.is_empty() || other.is_empty() { 0 } else { planner.machine.jump() };
+                let of = |list: &[Instruction<'m>]| list.iter().map(|&i| planner.fetches_of(i)).sum::<i64>();
+                let sides = [of(one), of(other)];
+                let barriers = Machine::barriers(sides[0].max(sides[1]));
+                cell.fetches += planner.machine.guard() + jump + barriers + sides[0] + sides[1];
                 let all = one.iter().chain(other);
-                cell.fetches += guard + jump + all.clone().map(|&i| planner.fetches_of(i)).sum::<i64>();
-                cell.cycles += guard + all.map(|&i| planner.cycles_of(i)).sum::<i64>();
+                cell.cycles += planner.costs.guard() + all.map(|&i| planner.cycles_of(i)).sum::<i64>();
                 self.branches += 1;
                 cell.behind = Behind::instructions(one, other);
             }
@@ -187,32 +192,47 @@ impl<'m> Tally<'_, 'm> {
         for &block in cell.blocks.iter().flatten() {
             let test = i64::from(block.terminator().condition().is_some());
             let body = body(block);
-            self.apart += weight * (body.iter().map(|&i| planner.fetches_of(i)).sum::<i64>() + test);
+            let branch = test * planner.machine.unit() + planner.barriers_behind(block);
+            self.apart += weight * (body.iter().map(|&i| planner.fetches_of(i)).sum::<i64>() + branch);
             self.cycles_apart += weight * (body.iter().map(|&i| planner.cycles_of(i)).sum::<i64>() + test);
         }
         let mut here = OfCell { number, ..OfCell::default() };
         for step in steps {
             self.step(step, &mut here);
         }
+        let before = here.chosen.len();
         let conditions = cell.blocks.map(|block| block.and_then(|b| b.terminator().condition()));
         match conditions {
             [Some(x), Some(y)] => self.choose(x, y, &mut here),
             [None, None] => {}
             // The other side's lanes are steered by a constant.
-            _ => here.fetches += i64::from(cell.steer.is_some()) * planner.costs.guard(),
+            _ => here.fetches += i64::from(cell.steer.is_some()) * planner.machine.guard(),
         }
         let test = i64::from(conditions.iter().any(Option::is_some));
-        let choices = here.copies + planner.costs.fetches_of_choices(&here.chosen);
+        let barriers = cell.blocks.iter().flatten().map(|&block| planner.barriers_behind(block)).max().unwrap_or(0);
+        let branch = test * planner.machine.unit() + barriers;
+        let choices = here.copies + planner.machine.fetches_of_choices(&here.chosen[before..]);
         self.selects += here.chosen.len();
-        self.melded += weight * (here.fetches + test + choices);
+        self.melded += weight * (here.fetches + branch + choices);
         self.cycles_melded += weight * (here.cycles + test + here.chosen.len() as i64);
     }
 }
 
 impl<'m> Planner<'_, 'm> {
-    /// The fetches of an instruction on its own side, with what it calls.
+    /// What a GPU issues for an instruction on its own side, with what it calls.
     fn fetches_of(&self, i: Instruction<'m>) -> i64 {
-        self.cost_with_copies(i) + self.weights.of_callee(i).fetches
+        self.issued_with_copies(i) + self.weights.of_callee(i).fetches * self.machine.unit()
+    }
+
+    /// What has lanes wait that part at the end of a block, by the sides that begin right behind it.
+    fn barriers_behind(&self, block: Block<'m>) -> i64 {
+        let end = block.terminator();
+        if end.condition().is_none() {
+            return 0;
+        }
+        let sides = end.successors().into_iter().filter(|to| self.cells.contains_key(to) && to.entering() == [end]);
+        let of = |side: Block<'m>| body(side).into_iter().map(|i| self.fetches_of(i)).sum::<i64>();
+        Machine::barriers(sides.map(of).max().unwrap_or(0))
     }
 
     /// Its cycles, with what it calls.
@@ -220,19 +240,28 @@ impl<'m> Planner<'_, 'm> {
         self.latency(i) + self.weights.of_callee(i).latency
     }
 
-    /// What it costs, apart and melded, and what was chosen from outside; but not what lanes lose that agree.
+    /// What it costs, apart and melded, that in tenths of the GPU's instructions, and what was chosen from outside; but
+    /// not what lanes lose that agree.
     pub(super) fn melding(
         &self,
         steps: &[Vec<Step<'m>>],
         partner: &FxHashMap<Value<'m>, Value<'m>>,
-    ) -> (Melding, FxHashSet<(Value<'m>, Value<'m>)>) {
-        let costs = self.costs;
-        let hoisted = self.hoisted_anyway(steps);
+    ) -> (Melding, [i64; 2], FxHashSet<(Value<'m>, Value<'m>)>) {
+        let costs = self.machine;
+        let mut hoisted: FxHashSet<Instruction> = self.hoisted_anyway(steps).into_iter().collect();
+        let sunk = self.sunk_anyway();
+        // Then there is no branch left.
+        let all_sunk = !sunk.is_empty()
+            && self.begins_paths()
+            && (0..2).all(|side| {
+                self.subgraph(side).blocks.iter().map(|&block| body(block).len()).sum::<usize>() == sunk.len()
+            });
+        hoisted.extend(sunk);
         let mut tally = Tally {
             planner: self,
             partner,
             exchanges: Exchanges::of(steps, &|x, y| x == y || partner.get(&x) == Some(&y)),
-            apart: -hoisted.iter().map(|&i| self.cost(i)).sum::<i64>(),
+            apart: -hoisted.iter().map(|&i| self.issued(i)).sum::<i64>(),
             melded: 0,
             cycles_apart: -hoisted.iter().map(|&i| self.latency(i)).sum::<i64>(),
             cycles_melded: 0,
@@ -250,26 +279,41 @@ impl<'m> Planner<'_, 'm> {
         let Tally { mut selects, outside, known_outside, copies_outside, .. } = tally;
         let (exits, constants) = self.exit_choices(partner);
         selects += outside.len() + exits.len();
-        let (before, after) = self.branches_around();
-        let kept = i64::from(branches + selects > 1 && cost::is_comparison(self.region.condition));
-        melded += copies_outside + costs.fetches_of_choices(&outside) + costs.fetches_of_choices(&exits) + after + kept;
-        cycles_melded += (outside.len() + exits.len()) as i64 + after;
+        let one = costs.guard() + costs.jump();
+        let side = |number: usize| {
+            let blocks = self.subgraph(number).blocks.iter();
+            blocks.flat_map(|&block| body(block)).map(|i| self.issued(i)).sum::<i64>()
+        };
+        let (before, after) = self.branches_around(one + Machine::barriers(side(0).max(side(1))));
+        let cycles_around = self.branches_around(self.costs.guard() + self.costs.jump());
+        let kept = i64::from(branches + selects > 1 && cost::is_comparison(self.region.condition)) * costs.unit();
+        let phis = self.phis_of_one_side(partner) as i64 * costs.unit() / 2;
+        melded += phis
+            + copies_outside
+            + costs.fetches_of_choices(&outside)
+            + costs.fetches_of_choices(&exits)
+            + after
+            + kept;
+        cycles_melded += (outside.len() + exits.len()) as i64 + cycles_around.1;
+        let apart = if all_sunk { melded } else { apart + before + constants * costs.unit() / 2 };
+        let issued = [apart, melded];
+        let [apart, melded] = issued.map(|tenths| (tenths + costs.unit() / 2).div_euclid(costs.unit()));
         let melding = Melding {
             case: self.candidate.case,
             score: (self.candidate.score * 100.0).round() as i64,
             pairs,
             selects,
             branches,
-            apart: apart + before + constants,
+            apart,
             melded,
-            cycles: cycles_apart + before - cycles_melded,
+            cycles: cycles_apart + cycles_around.0 - cycles_melded,
             loops: self.blocks_in_loops(),
             exit_phis: self.exit_phis(),
             carried: self.carried(partner),
             loss: 0,
             loss_of_turn: 0,
         };
-        (melding, known_outside)
+        (melding, issued, known_outside)
     }
 
     /// What a choice costs more where both values are needed afterwards.
@@ -277,7 +321,7 @@ impl<'m> Planner<'_, 'm> {
         let times = exchanges.of.get(&(x, y)).map_or(0, |(all, _)| *all);
         let lives_on =
             |side: usize, value: Value<'m>| !value.is_constant() && self.lives.on_without(side, value, times);
-        if lives_on(0, x) && lives_on(1, y) { self.costs.copies_of_choice(x) } else { 0 }
+        if lives_on(0, x) && lives_on(1, y) { self.machine.copies_of_choice(x) } else { 0 }
     }
 
     /// In the first block: values that both sides compute alike without memory. Code generation computes them once,
@@ -303,6 +347,26 @@ impl<'m> Planner<'_, 'm> {
         hoisted
     }
 
+    /// Of two blocks that lead to one: what LLVM's SimplifyCFG takes out of their ends, where it comes behind this
+    /// pass. It stops where an instruction needs more than one choice between values that it did not take out.
+    fn sunk_anyway(&self) -> Vec<Instruction<'m>> {
+        let [Some(one), Some(other)] = self.candidate.cells[0].blocks else { return Vec::new() };
+        // Behind what is melded, two blocks that are left apart need the branch again.
+        let alone = self.around.is_first && self.subgraph(0).exit == self.subgraph(1).exit;
+        if !self.options.sinks_behind || self.candidate.cells.len() > 1 || !alone {
+            return Vec::new();
+        }
+        let (ours, theirs) = (body(one), body(other));
+        let both = ours.into_iter().rev().zip(theirs.into_iter().rev());
+        let run: Vec<_> = both.take_while(|(a, b)| can_be_one(*a, *b) && a.does_the_same_as(*b)).collect();
+        let known: FxHashSet<[Value<'m>; 2]> = run.iter().map(|(a, b)| [a.as_value(), b.as_value()]).collect();
+        let differs = |&(x, y): &(Value<'m>, Value<'m>)| x != y && !known.contains(&[x, y]);
+        let is_sunk = |&(a, b): &(Instruction<'m>, Instruction<'m>)| {
+            a.operands().into_iter().zip(b.operands()).filter(differs).count() <= 1
+        };
+        run.into_iter().take_while(is_sunk).map(|(a, _)| a).collect()
+    }
+
     pub(super) fn subgraph(&self, side: usize) -> &Subgraph<'m> {
         &self.region.paths[side][self.candidate.places[side]]
     }
@@ -319,6 +383,21 @@ impl<'m> Planner<'_, 'm> {
             exit.phis().into_iter().filter(|phi| blocks.iter().any(|&b| phi.incoming_from(b).is_some())).count()
         };
         of_side(0).max(of_side(1))
+    }
+
+    /// Where the sides go on apart: phis of their exits that all lanes now move, though one side alone has them.
+    fn phis_of_one_side(&self, partner: &FxHashMap<Value<'m>, Value<'m>>) -> usize {
+        if self.subgraph(0).exit == self.subgraph(1).exit {
+            return 0;
+        }
+        let [ours, theirs] = [0, 1].map(|side| {
+            let Subgraph { exit, blocks, .. } = self.subgraph(side);
+            let phis = self.weights.flow.block(*exit).phis().into_iter();
+            phis.filter(|phi| blocks.iter().any(|&b| phi.incoming_from(b).is_some())).collect::<Vec<_>>()
+        });
+        let same = |x: Value<'m>, y: Value<'m>| x == y || partner.get(&x) == Some(&y);
+        let agree = |phi: &&Instruction<'m>| theirs.iter().any(|&other| self.phis_agree(**phi, other, &same));
+        ours.len() + theirs.len() - 2 * ours.iter().filter(agree).count().min(theirs.len())
     }
 
     /// What the two sides bring to the phis of one exit, where that differs; and how many constants must be moved to
@@ -377,10 +456,9 @@ impl<'m> Planner<'_, 'm> {
         (0..2).all(|side| self.weights.flow.find(successors[side]) == Some(self.subgraph(side).entry))
     }
 
-    /// The fetches of the region's branch, before and after: it may stay before the melded subgraph, after it, at both
-    /// places, or vanish.
-    pub(super) fn branches_around(&self) -> (i64, i64) {
-        let one = self.costs.guard() + self.costs.jump();
+    /// What the region's branch takes, of which each is `one`, before and after: it may stay before the melded
+    /// subgraph, after it, at both places, or vanish.
+    pub(super) fn branches_around(&self, one: i64) -> (i64, i64) {
         let [ours, theirs] = [0, 1].map(|side| &self.region.paths[side][self.candidate.places[side]]);
         let stays_before = if !self.around.is_first || self.begins_paths() { 0 } else { one };
         let stays_behind = if ours.exit == theirs.exit || self.around.goes_on { 0 } else { one };

@@ -176,7 +176,12 @@ impl<'m> Planner<'_, 'm> {
         let kept = i64::from(cost::is_comparison(self.region.condition)) + REGISTER;
         let jump = i64::from(self.around.is_first);
         let carried = carried as i64 * (1 + REGISTER);
-        ((once + moved + behind + carried + kept + self.branches_around().1 - jump).max(0), turn)
+        (
+            (once + moved + behind + carried + kept + self.branches_around(self.costs.guard() + self.costs.jump()).1
+                - jump)
+                .max(0),
+            turn,
+        )
     }
 
     fn is_member(&self, side: usize, block: Block<'m>) -> bool {

@@ -29,13 +29,20 @@
 //!    is the paper's FP_S: the share of both sides' cycles that one would save if all instructions of the same kind
 //!    were one. `align` says how pairs are taken: the best first, or all by Needleman and Wunsch's alignment.
 //! 3. [`plan`]: the instructions of paired blocks, aligned by what a pair saves less the choices between its operands,
-//!    and less a branch for each gap. Then all is counted: fetches of both sides apart and melded, with choices and
-//!    branches. A pair that saves no fetch is left unchanged, whatever its score.
+//!    and less a branch for each gap. Then all is counted: what a GPU issues for both sides apart and melded, with
+//!    choices, branches and their barriers, for x86-64 by way of the processor's instructions (`cost/machine.rs`). A
+//!    pair that does not save more than an instruction and a fiftieth is left unchanged, whatever its score.
 //! 4. [`surgery`]. Values from outside of both subgraphs meet in phis before the melded one; after it the paths part
 //!    again, unless both go on to one block.
 //! 5. Again, until nothing is left that can be melded; regions inside of others come after them. Then once more with
 //!    the first blocks of arms without one exit ([`arms`]; not with `once=yes`). The pipeline gives each use a
 //!    definition that dominates it; choices between the same values are made once.
+//!
+//! # Its place
+//! The optimiser sinks what both sides end with into one block, after which there is nothing left to meld, or a part of
+//! an arm that other code leads to as well. `lockstep cc` has it leave that undone (`-sink-common-insts=false`), and
+//! SimplifyCFG does it right behind this pass; a pair for which that does all is left to it. Bitcode for `lockstep
+//! transform` must be made with that option.
 //!
 //! # Why the meaning is kept
 //! A lane that passes the melded subgraph came from one side of the branch, which dominates both sides, so that its
@@ -45,12 +52,16 @@
 //! does not have are never chosen. Everything else stands under a branch on the condition, even with `unpredicate=no`.
 //!
 //! # Limitation
-//! Unless `only-divergent=yes` asks the divergence analysis, lanes that stay together pay for choices and branches; the
-//! analysis sees one file. The remark says how many fetches they lose at most, each time and for each iteration of a
-//! loop inside (`loss.rs` explains that bound). Subgraphs with switches, calls that may unwind into a handler, allocas
-//! and convergent calls are left unchanged. For arms that return each by itself, or leave early to a block that other
-//! code leads to as well, only the first block up to that point is melded: the rest has no single exit. Costs assume
-//! that loops inside of a subgraph run ten iterations, and that each side of a branch inside of it runs.
+//! Lanes that stay together pay for choices and branches, unless the divergence analysis proves it (`only-divergent`);
+//! it sees one file, and needs thread numbers in it. Two loops whose accesses have the same places in the source are
+//! the optimiser's versions of one, with a test (of arrays that overlap, of counts) that is taken to be one for all
+//! lanes; without a line table they are not known. The remark says how many fetches of the processor lanes lose at
+//! most that stay together, each time and for each iteration of a loop inside (`loss.rs` explains that bound).
+//! Subgraphs with switches, calls that may unwind into a handler, allocas and convergent calls are left unchanged. For
+//! arms that return each by itself, or leave early to a block that other code leads to as well, only the first block up
+//! to that point is melded: the rest has no single exit. Costs assume that loops inside of a subgraph run ten
+//! iterations, that each side of a branch inside of it runs, and that lanes come by on both sides. What accesses of
+//! memory cost in time is not in them: melded accesses to two arrays are as many transactions as before.
 //!
 //! Source: Saumya, Sundararajah, Kulkarni, *CFM: SIMT thread divergence reduction by melding similar control-flow
 //! regions in GPGPU programs*, 2021. It runs instructions of one side for all lanes first and splits them out after, if
@@ -71,7 +82,7 @@ use flowgraph::DepthFirst;
 use parameters::{Parameter, Values};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::context::Context;
+use crate::context::{Context, ONLY_DIVERGENT};
 use crate::cost::Cost;
 use crate::llvm::{Block, Function, Instruction, Value};
 use crate::pass::{Pass, Run};
@@ -81,8 +92,13 @@ use crate::remark::{Reason, Unmeldable};
 /// some seconds.
 const MOST_LOOKS: usize = 1 << 20;
 
-/// Blocks are aligned in time and space of the product of their lengths: this many pairs take some milliseconds.
+/// Blocks are aligned in time and space of the product of their lengths, up to so many pairs, which take some
+/// milliseconds; of longer ones what stands near the diagonal.
 const MOST_PAIRS: usize = 250_000;
+
+/// More than one instruction (ten tenths) must be saved, and one part of so many: a prediction is not more certain.
+const MARGIN: i64 = 15;
+const LEAST_SHARE: i64 = 50;
 
 /// How pairs of subgraphs are taken.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -101,6 +117,8 @@ struct Options {
     unpredicate: bool,
     once: bool,
     only_divergent: bool,
+    /// What both sides end with is taken out of them behind this pass.
+    sinks_behind: bool,
     /// Of the score, in percent. Below zero all that can be melded is, whatever it costs.
     threshold: i64,
 }
@@ -110,9 +128,10 @@ impl Options {
         let settings = context.settings();
         let align = if settings.number("align") == 0 { Alignment::Greedy } else { Alignment::NeedlemanWunsch };
         let unpredicate = settings.number("unpredicate") == 1;
-        let only_divergent = settings.number("only-divergent") == 1;
         let once = settings.number("once") == 1;
-        Options { align, unpredicate, once, only_divergent, threshold: context.threshold() }
+        let only_divergent = context.only_divergent();
+        let sinks_behind = context.sinks_behind();
+        Options { align, unpredicate, once, only_divergent, sinks_behind, threshold: context.threshold() }
     }
 }
 
@@ -148,12 +167,7 @@ const PARAMETERS: &[Parameter] = &[
         default: 0,
         help: "how pairs of subgraphs are chosen: the best first, or the best alignment of both paths",
     },
-    Parameter {
-        name: "only-divergent",
-        values: Values::YesNo,
-        default: 0,
-        help: "whether branches are left alone that the divergence analysis of the module proves uniform",
-    },
+    ONLY_DIVERGENT,
     Parameter {
         name: "unpredicate",
         values: Values::YesNo,
@@ -242,7 +256,7 @@ fn sweep<'m>(context: &mut Context<'m>, options: Options, looks: &mut usize) -> 
             continue;
         }
         let found = region::Region::at(&analyses, node);
-        let uniform = options.only_divergent && context.lanes_agree(flow.block(node));
+        let uniform = options.only_divergent && context.lanes_stay_together_at(flow.block(node));
         if !uniform {
             left.extend(unmeldable(&found.left));
         }
@@ -253,9 +267,13 @@ fn sweep<'m>(context: &mut Context<'m>, options: Options, looks: &mut usize) -> 
             left.push(Left { first: [Some(region.head.terminator()), None], reason: Reason::MeldTooLarge, gain: None });
             break;
         }
-        if uniform {
-            let first = [Some(region.head.terminator()), None];
-            left.push(Left { first, reason: Reason::LanesAgree, gain: None });
+        let reason = match () {
+            () if uniform => Some(Reason::LanesAgree),
+            () if options.threshold >= 0 && region.has_versions(&flow, &loops) => Some(Reason::VersionsOfCode),
+            () => None,
+        };
+        if let Some(reason) = reason {
+            left.push(Left { first: [Some(region.head.terminator()), None], reason, gain: None });
             continue;
         }
         let callees = callees(&region, context);
@@ -270,10 +288,6 @@ fn sweep<'m>(context: &mut Context<'m>, options: Options, looks: &mut usize) -> 
                 let block = region.paths[side][candidate.places[side]].blocks[0];
                 block.instructions().into_iter().find(|i| !i.is_phi())
             });
-            if plan::work(&candidate) > MOST_PAIRS {
-                left.push(Left { first, reason: Reason::MeldTooLarge, gain: None });
-                continue;
-            }
             let around = plan::Around {
                 is_first: taken.is_empty(),
                 known: std::mem::take(&mut known),
@@ -284,7 +298,9 @@ fn sweep<'m>(context: &mut Context<'m>, options: Options, looks: &mut usize) -> 
             if plan.melding.pairs == 0 {
                 continue;
             }
-            if gain <= 0 && options.threshold >= 0 {
+            let [apart, melded] = plan.issued;
+            let gains = apart - melded > MARGIN && (apart - melded) * LEAST_SHARE > apart;
+            if !gains && options.threshold >= 0 {
                 left.push(Left { first, reason: Reason::MeldWithoutProfit(plan.melding), gain: Some(gain) });
                 continue;
             }

@@ -120,7 +120,7 @@ pub(super) fn choose<'m>(
         Alignment::NeedlemanWunsch => {
             let numbers = |count: usize| (0..count).collect::<Vec<_>>();
             let worth = |i, j| found.get(&(i, j)).map(|c: &Candidate| (c.score * 1e6) as i64 + 1);
-            pairs(&align(&numbers(ours.len()), &numbers(theirs.len()), 0, 0, worth)).collect()
+            pairs(&align(&numbers(ours.len()), &numbers(theirs.len()), [0, 0], MOST_COMPARED, worth)).collect()
         }
     };
     taken.into_iter().filter_map(|place| found.remove(&place)).collect()

@@ -3,13 +3,13 @@
 use flowgraph::{Dominators, Loops};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::Options;
 use super::lives::Lives;
 use super::matching::{can_be_one, joined_operands};
 use super::pairs::{Candidate, body, can_be_speculated};
 use super::region::Region;
+use super::{MOST_PAIRS, Options};
 use crate::alignment::{Piece, align};
-use crate::cost::{Cost, CostModel};
+use crate::cost::{Cost, CostModel, Machine};
 use crate::flow::Flow;
 use crate::llvm::{Block, Instruction, Value};
 use crate::remark::Melding;
@@ -39,6 +39,8 @@ pub(super) struct Plan<'m> {
     pub(super) phis: Vec<[Instruction<'m>; 2]>,
     /// What that gains.
     pub(super) melding: Melding,
+    /// What a GPU issues for both sides apart, and melded, in tenths.
+    pub(super) issued: [i64; 2],
     /// What later pairs of the region find.
     pub(super) known: Known<'m>,
 }
@@ -82,9 +84,9 @@ impl<'m> Weights<'_, 'm> {
 enum Way {
     /// FP_I of the paper: cycles, less one for each operand if only one half of it is made inside.
     Cycles,
-    /// Fetches, and the choices that cycles count.
-    Fetches,
-    /// Fetches, and operands from outside count too.
+    /// What a GPU issues, and the choices that cycles count.
+    Issued,
+    /// The same, and operands from outside count too.
     AllChoices,
 }
 
@@ -98,7 +100,7 @@ pub(super) struct Around<'m> {
     pub(super) known: Known<'m>,
 }
 
-/// The plan for a candidate that needs the fewest fetches.
+/// The plan for a candidate for which a GPU issues least.
 pub(super) fn plan<'m>(
     region: &Region<'m>,
     candidate: &Candidate<'m>,
@@ -108,17 +110,8 @@ pub(super) fn plan<'m>(
     options: Options,
 ) -> Plan<'m> {
     let planner = Planner::of(region, candidate, weights, around, costs, options);
-    let plans = [Way::Cycles, Way::Fetches, Way::AllChoices].map(|way| planner.plan(way));
-    plans.into_iter().min_by_key(|plan| plan.melding.melded).expect("three plans")
-}
-
-/// The product of the lengths of the blocks that would be aligned, summed over the cells.
-pub(super) fn work(candidate: &Candidate<'_>) -> usize {
-    let lengths = |cell: &super::pairs::Cell<'_>| match cell.blocks {
-        [Some(one), Some(other)] => one.len() * other.len(),
-        _ => 0,
-    };
-    candidate.cells.iter().map(lengths).sum()
+    let plans = [Way::Cycles, Way::Issued, Way::AllChoices].map(|way| planner.plan(way));
+    plans.into_iter().min_by_key(|plan| plan.issued[1]).expect("three plans")
 }
 
 /// What a plan is made from.
@@ -126,7 +119,10 @@ pub(super) struct Planner<'a, 'm> {
     pub(super) region: &'a Region<'m>,
     pub(super) candidate: &'a Candidate<'m>,
     pub(super) weights: &'a Weights<'a, 'm>,
+    /// What lanes lose by that agree is said in the processor's instructions,
     pub(super) costs: &'a dyn CostModel,
+    /// and decided is by the GPU's.
+    pub(super) machine: &'static Machine,
     pub(super) options: Options,
     pub(super) around: Around<'m>,
     pub(super) lives: Lives<'m>,
@@ -153,7 +149,8 @@ impl<'a, 'm> Planner<'a, 'm> {
         let cells = by_cell.flat_map(|(i, cell)| cell.blocks.into_iter().flatten().map(move |block| (block, i)));
         let (inside, cells) = ([0, 1].map(made), cells.collect());
         let lives = Lives::of(region, candidate.places, weights);
-        Planner { region, candidate, weights, costs, options, around, lives, inside, cells }
+        let machine = Machine::of(region.head.function().module());
+        Planner { region, candidate, weights, costs, machine, options, around, lives, inside, cells }
     }
 
     pub(super) fn cost(&self, i: Instruction<'m>) -> i64 {
@@ -161,12 +158,18 @@ impl<'a, 'm> Planner<'a, 'm> {
         self.costs.fetches(i, &beside)
     }
 
-    /// What it costs with the copies of what it destroys, on its own side.
-    pub(super) fn cost_with_copies(&self, i: Instruction<'m>) -> i64 {
+    /// What a GPU issues for it.
+    pub(super) fn issued(&self, i: Instruction<'m>) -> i64 {
+        let beside = |user: Instruction<'m>| user.block() == i.block();
+        self.machine.fetches(i, &beside)
+    }
+
+    /// The same with the copies of what it destroys, on its own side.
+    pub(super) fn issued_with_copies(&self, i: Instruction<'m>) -> i64 {
         let beside = |user: Instruction<'m>| user.block() == i.block();
         let operands = i.operands();
         let is_free = |number: usize| !operands[number].is_constant() && !self.lives.on(operands[number], i);
-        self.costs.fetches(i, &beside) + self.costs.copies(i, &beside, &is_free)
+        self.machine.fetches(i, &beside) + self.machine.copies(i, &beside, &is_free)
     }
 
     pub(super) fn latency(&self, i: Instruction<'m>) -> i64 {
@@ -186,7 +189,7 @@ impl<'a, 'm> Planner<'a, 'm> {
         let chosen: Vec<_> = joined_operands(a, b, &|x, y| x == y).into_iter().filter(is_mixed).collect();
         Some(match way {
             Way::Cycles => self.latency(a).min(self.latency(b)) - chosen.len() as i64,
-            _ => self.cost(a).min(self.cost(b)) - self.costs.fetches_of_choices(&chosen),
+            _ => self.issued(a).min(self.issued(b)) - self.machine.fetches_of_choices(&chosen),
         })
     }
 
@@ -204,12 +207,18 @@ impl<'a, 'm> Planner<'a, 'm> {
 
     fn plan(&self, way: Way) -> Plan<'m> {
         // Without unpredication gaps cost nothing; only what may trap is guarded.
-        let (gap, turn) = if self.options.unpredicate { (self.costs.guard(), self.costs.jump()) } else { (0, 0) };
+        let by: &dyn CostModel = if way == Way::Cycles { self.costs } else { self.machine };
+        let (gap, turn) = if self.options.unpredicate { (by.guard(), by.jump()) } else { (0, 0) };
+        // Where the cells are aligned one after the other, they share what may be looked at.
+        let both = self.candidate.cells.iter().filter(|cell| cell.blocks.iter().all(Option::is_some)).count();
+        let most = MOST_PAIRS / both.max(1);
         let mut steps = Vec::new();
         let mut partner: FxHashMap<Value<'m>, Value<'m>> = self.around.known.partner.clone();
         for cell in &self.candidate.cells {
             let pieces = match cell.blocks {
-                [Some(one), Some(other)] => align(&body(one), &body(other), gap, turn, |a, b| self.saving(a, b, way)),
+                [Some(one), Some(other)] => {
+                    align(&body(one), &body(other), [gap, turn], most, |a, b| self.saving(a, b, way))
+                }
                 [Some(one), None] => vec![Piece::Apart(body(one), Vec::new())],
                 [None, Some(other)] => vec![Piece::Apart(Vec::new(), body(other))],
                 [None, None] => Vec::new(),
@@ -230,11 +239,11 @@ impl<'a, 'm> Planner<'a, 'm> {
         }
         let phis = self.joined_phis(&partner);
         partner.extend(phis.iter().map(|[a, b]| (a.as_value(), b.as_value())));
-        let (mut melding, chosen) = self.melding(&steps, &partner);
+        let (mut melding, issued, chosen) = self.melding(&steps, &partner);
         (melding.loss, melding.loss_of_turn) = self.loss(&steps, &partner, &phis, melding.carried);
         let known = self.left_behind(partner, chosen);
         let late = (0..self.candidate.cells.len()).map(|cell| self.is_late(cell)).collect();
-        Plan { steps, late, phis, melding, known }
+        Plan { steps, late, phis, melding, issued, known }
     }
 
     /// Instructions without a partner: under a branch of their own, unless the branch costs more than they do and they
@@ -245,7 +254,7 @@ impl<'a, 'm> Planner<'a, 'm> {
         }
         let all = || one.iter().chain(&other).copied();
         if self.options.unpredicate {
-            let cheap = all().map(|i| self.cost(i)).sum::<i64>() <= self.costs.guard();
+            let cheap = all().map(|i| self.issued(i)).sum::<i64>() <= self.machine.guard();
             if cheap && all().all(can_be_speculated) {
                 steps.extend([one, other].map(Step::Plain));
             } else {
@@ -300,7 +309,12 @@ impl<'a, 'm> Planner<'a, 'm> {
     }
 
     /// Whether two phis bring the same from each block inside; there must be at least one such block.
-    fn phis_agree(&self, a: Instruction<'m>, b: Instruction<'m>, same: &dyn Fn(Value<'m>, Value<'m>) -> bool) -> bool {
+    pub(super) fn phis_agree(
+        &self,
+        a: Instruction<'m>,
+        b: Instruction<'m>,
+        same: &dyn Fn(Value<'m>, Value<'m>) -> bool,
+    ) -> bool {
         let inside = |phi: Instruction<'m>, side: usize| {
             let incoming = phi.incoming().into_iter();
             let by_cell = incoming.filter_map(move |(value, from)| Some((*self.cells.get(&from)?, value, from)));

@@ -1,10 +1,10 @@
 //! Where melding can begin: a branch, and the subgraphs with one entry and one exit on each of its two paths.
 
-use flowgraph::{Dominators, NodeId, PostDominators};
+use flowgraph::{Dominators, Loops, NodeId, PostDominators};
 use rustc_hash::FxHashSet;
 
 use crate::flow::Flow;
-use crate::llvm::{Block, Instruction, Opcode, Value};
+use crate::llvm::{Block, Instruction, Location, Opcode, Value};
 use crate::remark::Unmeldable;
 
 /// Subgraphs of more blocks than this are left: what is compared grows with the product of both sides.
@@ -86,6 +86,21 @@ impl<'m> Region<'m> {
         let chosen = selects.filter(|select| before(*select)).map(|i| (i.operand(1), i.operand(2))).collect();
         found.region = Some(Region { head, condition, paths, chosen });
         found
+    }
+
+    /// Whether both paths have loops whose loads and stores have the same places in the source: the optimiser made two
+    /// of one, with a test before them.
+    pub(super) fn has_versions(&self, flow: &Flow<'m>, loops: &Loops) -> bool {
+        let depth = loops.depth(flow.node(self.head));
+        let accesses = |path: &Vec<Subgraph<'m>>| -> FxHashSet<Location<'m>> {
+            let blocks = path.iter().flat_map(|subgraph| &subgraph.blocks);
+            let turning = blocks.filter(|block| loops.depth(flow.node(**block)) > depth);
+            let all = turning.flat_map(|block| block.instructions());
+            let accesses = all.filter(|i| matches!(i.opcode(), Opcode::LLVMLoad | Opcode::LLVMStore));
+            accesses.filter_map(Instruction::location).collect()
+        };
+        let [ours, theirs] = [0, 1].map(|side| accesses(&self.paths[side]));
+        !ours.is_empty() && !theirs.is_empty() && (ours.is_subset(&theirs) || theirs.is_subset(&ours))
     }
 
     /// All blocks that melding here may change, those behind the paths aside.

@@ -1,5 +1,5 @@
-; meld taken: saves: subgraphs at ? and ?: blocks, score 48%: 2 pairs, 2 selects, 1 branches; lanes that part need about 119 instructions, melded 66; 75 cycles are saved; 0 blocks in loops, 0 phis at the exit, 0 values carried; where lanes agree at most 19 are lost, 0 more for each iteration of a loop
-; meld taken: saves_little: subgraphs at ? and ?: blocks, score 31%: 2 pairs, 2 selects, 1 branches; lanes that part need about 17 instructions, melded 15; 4 cycles are saved; 0 blocks in loops, 0 phis at the exit, 0 values carried; where lanes agree at most 19 are lost, 0 more for each iteration of a loop
+; meld taken: saves: subgraphs at ? and ?: blocks, score 48%: 2 pairs, 2 selects, 1 branches; lanes that part need about 122 instructions, melded 66, on a GPU; 75 cycles are saved; 0 blocks in loops, 0 phis at the exit, 0 values carried; where lanes agree at most 19 are lost, 0 more for each iteration of a loop
+; meld taken: saves_little: subgraphs at ? and ?: blocks, score 31%: 2 pairs, 2 selects, 1 branches; lanes that part need about 20 instructions, melded 15, on a GPU; 4 cycles are saved; 0 blocks in loops, 0 phis at the exit, 0 values carried; where lanes agree at most 19 are lost, 0 more for each iteration of a loop
 
 @out = external global i64
 

@@ -14,7 +14,8 @@ h:
 y:
   %y1 = mul i32 %q, %b
   %y2 = udiv i32 %y1, %a
-  %y3 = mul i32 %y2, %y1
+  %y0 = or i32 %y1, 1
+  %y3 = udiv i32 %y2, %y0
   %y4 = xor i32 %y3, 15
   %y5 = sdiv i32 %y4, 3
   br label %g
@@ -27,7 +28,8 @@ e:
   %w1 = mul i32 %b, %b
   %w0 = or i32 %b, 1
   %w2 = udiv i32 %w1, %w0
-  %w3 = mul i32 %w2, %w1
+  %w5a = or i32 %w1, 1
+  %w3 = udiv i32 %w2, %w5a
   %w4 = xor i32 %w3, 31
   %w5 = sdiv i32 %w4, 7
   br label %join
