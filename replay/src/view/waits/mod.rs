@@ -4,3 +4,4 @@
 pub(super) mod conditions;
 pub(super) mod own_locks;
 pub(super) mod semaphores;
+mod values;
