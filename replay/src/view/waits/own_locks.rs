@@ -67,6 +67,8 @@ enum Word {
 /// The instructions that may act on locks of the program's own.
 pub(in crate::view) struct Acts<'a> {
     by_block: Vec<Box<[Act]>>,
+    /// Stores in functions that a symbol calls an atomic's, as without optimisation.
+    of_atomics: FxHashSet<Pc>,
     table: &'a SegmentTable,
 }
 
@@ -94,9 +96,8 @@ impl<'a> Acts<'a> {
                         is_open |= known.is_none();
                         known
                     };
-                    let atomic = code[i].filter(|one| {
-                        one.is_atomic() && instruction.memory > 0 && !is_in_library(trace, pc)
-                    });
+                    let atomic =
+                        code[i].filter(|one| one.is_atomic() && instruction.memory > 0 && !is_in_library(trace, pc));
                     let Some(does) = atomic.and_then(|one| does(one, constant)) else { continue };
                     let size = code[i].and_then(Instruction::address).map_or(0, |memory| memory.size);
                     acts.push(Act { pc, number: i, does, is_open, word: Word::Recorded(at), size });
@@ -128,12 +129,19 @@ impl<'a> Acts<'a> {
                 acts.sort_by_key(|act| act.number);
             }
         }
-        Acts { by_block: by_block.into_iter().map(Vec::into_boxed_slice).collect(), table }
+        let stores = by_block.iter().flatten().filter(|act| matches!(act.word, Word::Unknown)).map(|act| act.pc);
+        let is_of_atomics = |pc: &Pc| trace.symbol_of(*pc).is_some_and(|symbol| symbol.name.contains("atomic"));
+        let of_atomics = stores.filter(is_of_atomics).collect();
+        Acts { by_block: by_block.into_iter().map(Vec::into_boxed_slice).collect(), of_atomics, table }
     }
 
     /// Of a trace whose lanes are told as they are.
     pub fn none(trace: &Trace, table: &'a SegmentTable) -> Acts<'a> {
-        Acts { by_block: trace.blocks().iter().map(|_| Box::default()).collect(), table }
+        Acts {
+            by_block: trace.blocks().iter().map(|_| Box::default()).collect(),
+            of_atomics: FxHashSet::default(),
+            table,
+        }
     }
 
     /// Whether some instruction of the block may act on a lock.
@@ -291,6 +299,8 @@ pub(in crate::view) struct Uses {
     resolved: FxHashMap<Pc, Option<Does>>,
     /// Stores that have written something else than 0.
     never: FxHashSet<Pc>,
+    /// Stores that have written 0 in a function for atomics.
+    of_atomics: FxHashSet<Pc>,
 }
 
 impl Uses {
@@ -373,6 +383,8 @@ impl Uses {
             let put = one.register(1).map(|part| part.register).and_then(constant);
             if put != Some(0) {
                 self.never.insert(act.pc);
+            } else if acts.of_atomics.contains(&act.pc) {
+                self.of_atomics.insert(act.pc);
             }
             return put == Some(0);
         }
@@ -401,7 +413,9 @@ impl Uses {
                 (used.has, used.may_take) = (false, used.may_take - 1);
                 self.refuted.insert(unsure);
             }
-            if let Some(last) = used.once.as_ref().and_then(|once| once.last()) {
+            let of_atomics = |once: &'_ &Vec<Pc>| once.iter().rfind(|pc| self.of_atomics.contains(*pc)).copied();
+            let once = used.once.as_ref();
+            if let Some(last) = &once.as_ref().and_then(of_atomics).or(once.and_then(|once| once.last()).copied()) {
                 self.places.entry(word).or_default().insert(*last);
             }
         }
@@ -444,7 +458,8 @@ impl OwnLocks {
             places.entry(*word).or_default().extend(of_thread.difference(&refuted));
         }
         let all_acts = || acts.by_block.iter().flat_map(|acts| acts.iter()).filter(|act| !refuted.contains(&act.pc));
-        let shares: FxHashSet<Pc> = all_acts().filter(|act| done(act) == Some(Does::MayTake)).map(|act| act.pc).collect();
+        let shares: FxHashSet<Pc> =
+            all_acts().filter(|act| done(act) == Some(Does::MayTake)).map(|act| act.pc).collect();
         for (word, uses) in of_word {
             let is_taken = uses.iter().any(|used| used.takes > 0);
             let takes = |used: &&&Use| used.takes + used.may_take > 0;

@@ -79,7 +79,9 @@ pub(super) fn found<'a>(path: impl DoubleEndedIterator<Item = Option<Instruction
             Operand::Constant(constant) => return Found::Constant(constant & mask),
             Operand::Register(part) => Place::Register(part.register),
             Operand::Memory => match from.address().filter(machine::Memory::is_in_frame) {
-                Some(memory) => Place::Slot(memory.base.map_or(Register::SP, |base| base.register), memory.displacement),
+                Some(memory) => {
+                    Place::Slot(memory.base.map_or(Register::SP, |base| base.register), memory.displacement)
+                }
                 None => return Found::Unknown,
             },
             Operand::Several => return Found::Unknown,
@@ -134,7 +136,9 @@ fn slot(one: Instruction, base: Register, displacement: i64) -> Slot {
         (Register::SP, SpEffect::Add(change)) => Slot::At(base, displacement + i64::from(change)),
         (Register::SP, SpEffect::Recorded) => Slot::Lost,
         _ if one.writes() & base.bit() == 0 => Slot::At(base, displacement),
-        _ if one.operation() == Operation::Move && one.register(1).is_some_and(|part| part.register == Register::SP) => {
+        _ if one.operation() == Operation::Move
+            && one.register(1).is_some_and(|part| part.register == Register::SP) =>
+        {
             Slot::At(Register::SP, displacement)
         }
         _ => Slot::Lost,
