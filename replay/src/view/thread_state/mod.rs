@@ -18,7 +18,6 @@ mod linkage;
 mod openmp;
 mod spin;
 mod turns;
-mod unordered;
 mod whole;
 
 use std::ops::Range;
@@ -34,7 +33,7 @@ use self::openmp::OpenMp;
 pub(super) use self::openmp::Side;
 use self::spin::Spin;
 use self::turns::Turns;
-use self::unordered::UnorderedWaits;
+
 use super::code::filter::Class;
 use super::first_look::leagues::InLeague;
 use super::frames::Frames;
@@ -42,6 +41,7 @@ use super::locks::Held;
 use super::plan::Plan;
 use super::stream::{Followed, Follower};
 use super::sync_stack::SyncStack;
+use super::waits::unordered::UnorderedWaits;
 use crate::lanes::stream::BatchLengths;
 use crate::{Batch, Code, Control, EpisodeId, Locks};
 

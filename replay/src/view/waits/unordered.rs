@@ -6,7 +6,7 @@ const NEAR: u64 = 256;
 
 /// Those of a thread.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct UnorderedWaits {
+pub(in crate::view) struct UnorderedWaits {
     /// How many instructions were kept when it waited last, where nothing has ordered that wait yet.
     last: Option<u64>,
     count: u64,
