@@ -229,6 +229,9 @@ struct Use {
     once: Option<Vec<Pc>>,
 }
 
+/// How often a thread looks by which way it came to an instruction; from then on it does what it did.
+const MOST_TRIES: u32 = 512;
+
 /// How many different stores are looked at while a word is taken.
 const MOST_STORES: usize = 16;
 
@@ -297,6 +300,8 @@ pub(in crate::view) struct Uses {
     history: History,
     /// What instructions do whose code does not tell it.
     resolved: FxHashMap<Pc, Option<Does>>,
+    /// How often it was looked what an instruction does.
+    tries: FxHashMap<Pc, u32>,
     /// Stores that have written something else than 0.
     never: FxHashSet<Pc>,
     /// Stores that have written 0 in a function for atomics.
@@ -370,6 +375,13 @@ impl Uses {
         let is_store = matches!(act.word, Word::Unknown | Word::At(_));
         if is_store && (self.has.is_empty() || self.never.contains(&act.pc)) || self.refuted.contains(&act.pc) {
             return false;
+        }
+        let tries = self.tries.entry(act.pc).or_default();
+        *tries += 1;
+        if *tries > MOST_TRIES {
+            let does = self.resolved.get(&act.pc).copied().unwrap_or(Some(act.does));
+            act.does = does.unwrap_or(act.does);
+            return does.is_some();
         }
         let mut listing = acts.table.of_block(block).iter().flat_map(|segment| acts.table.listing(*segment).iter());
         let Some(one) = listing.nth(act.number).flatten() else { return false };

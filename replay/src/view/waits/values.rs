@@ -28,13 +28,16 @@ pub(super) enum Found {
     Before(Register, i64),
 }
 
+/// Instructions that are looked at.
+const MOST_INSTRUCTIONS: usize = 2048;
+
 /// What a register holds before the last of these instructions, which ran in this order.
 pub(super) fn found<'a>(path: impl DoubleEndedIterator<Item = Option<Instruction<'a>>>, register: Register) -> Found {
     let (mut place, mut mask, mut skipped) = (Place::Register(register), -1, 0);
     // The two that ran behind the one that is looked at.
     let (mut next, mut second) = (None, None);
-    for instruction in path.rev() {
-        let Some(one) = instruction else { return Found::Unknown };
+    for (looked, instruction) in path.rev().enumerate() {
+        let Some(one) = instruction.filter(|_| looked < MOST_INSTRUCTIONS) else { return Found::Unknown };
         let behind = (next, second);
         (next, second) = (Some(one), next);
         // The last one itself.
