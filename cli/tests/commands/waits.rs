@@ -141,14 +141,28 @@ fn judged(trace: &str, right: &[f64]) -> Option<String> {
     (!is_near).then(|| format!("{found:.3?}, not {right:.3?}"))
 }
 
-/// What threads do that wait for a lock is a part of these programs, and differs from run to run.
-fn wrong_in_rust(kind: &str, form: Form) -> Option<String> {
+/// The locks of `atomics.cpp`.
+const ATOMICS: [&str; 4] = ["atomic_flag", "atomic exchanged", "atomic compared", "atomic looked at and exchanged"];
+
+/// What is not right about a lock made of std::atomic.
+fn wrong_of_atomics(kind: usize, form: Form, compiler: &str, optimisation: &str) -> Option<String> {
     let folder = tempfile::tempdir().unwrap();
-    let program = built("kinds.rs", &["rustc", "--edition", "2021"], &["-O"], folder.path());
+    let number = Form::OF_LOCKS.iter().position(|of| *of == form).unwrap();
+    let defines = [format!("-DKIND={kind}"), format!("-DFORM={number}")];
+    let flags = [optimisation, "-w", "-std=c++17", "-pthread", &defines[0], &defines[1]];
+    let program = built("atomics.cpp", &[compiler], &flags, folder.path());
+    judged(&traced(&program, &[], folder.path()), &[form.right(1.0)])
+        .map(|found| format!("{} {form:?} {compiler} {optimisation}: {found}", ATOMICS[kind]))
+}
+
+/// What threads do that wait for a lock is a part of these programs, and differs from run to run.
+fn wrong_in_rust(kind: &str, form: Form, optimisation: &str) -> Option<String> {
+    let folder = tempfile::tempdir().unwrap();
+    let program = built("kinds.rs", &["rustc", "--edition", "2021"], &[optimisation], folder.path());
     let number = Form::OF_LOCKS.iter().position(|of| *of == form).unwrap().to_string();
     let holders = if kind == "read" { LANES } else { 1.0 };
     judged(&traced(&program, &[kind, &number], folder.path()), &[form.right(holders)])
-        .map(|found| format!("Rust's {kind} {form:?}: {found}"))
+        .map(|found| format!("Rust's {kind} {form:?} {optimisation}: {found}"))
 }
 
 fn all_right(found: impl Iterator<Item = Option<String>>) {
@@ -177,7 +191,26 @@ fn lanes_meet_at_barriers_of_every_kind_and_run_ordered_sections_in_order() {
 #[test]
 fn rusts_locks_are_known_by_their_form() {
     let all = [("mutex", Form::Long), ("mutex", Form::Nested), ("write", Form::ByHalf), ("read", Form::Long)];
-    all_right(all.iter().map(|(kind, form)| wrong_in_rust(kind, *form)));
+    all_right(all.iter().map(|(kind, form)| wrong_in_rust(kind, *form, "-O")));
+}
+
+#[test]
+fn locks_made_of_atomics_are_known_without_optimisation() {
+    let all = [(0, "g++", "-O0"), (1, "clang++-19", "-O0"), (2, "g++", "-O0"), (3, "clang++-19", "-O2")];
+    all_right(
+        all.iter().map(|(kind, compiler, optimisation)| wrong_of_atomics(*kind, Form::Long, compiler, optimisation)),
+    );
+    all_right(["swap", "compare"].map(|kind| wrong_in_rust(kind, Form::Long, "-Copt-level=0")).into_iter());
+}
+
+#[test]
+fn the_verdict_says_where_lanes_wait_in_loops_that_order_nothing() {
+    for optimisation in ["-O0", "-O2"] {
+        let (_, said) = verdict("atomics.cpp", &["g++"], &[optimisation, "-w", "-pthread", "-DKIND=5", "-DFORM=1"]);
+        assert!(said.contains("waits in loops until another thread writes something"), "{said}");
+    }
+    let (_, said) = verdict("atomics.cpp", &["g++"], &["-O0", "-w", "-pthread", "-DKIND=0", "-DFORM=1"]);
+    assert!(!said.contains("waits in loops"), "{said}");
 }
 
 /// Every kind in every form, by both compilers, with and without optimisation: `scripts/check-waits`.
@@ -199,8 +232,20 @@ fn every_program_of_the_judge_is_right() {
     }
     for kind in ["mutex", "write", "read"] {
         all.extend(
-            Form::OF_LOCKS.map(|form| (format!("Rust's {kind}\t{form:?}\trustc -O"), wrong_in_rust(kind, form))),
+            Form::OF_LOCKS.map(|form| (format!("Rust's {kind}\t{form:?}\trustc -O"), wrong_in_rust(kind, form, "-O"))),
         );
+    }
+    for (kind, form) in ["swap", "compare"].iter().flat_map(|kind| Form::OF_LOCKS.map(|form| (kind, form))) {
+        for optimisation in ["-O", "-Copt-level=0"] {
+            let what = format!("Rust's {kind}\t{form:?}\trustc {optimisation}");
+            all.push((what, wrong_in_rust(kind, form, optimisation)));
+        }
+    }
+    for (kind, form) in (0..ATOMICS.len()).flat_map(|kind| Form::OF_LOCKS.map(|form| (kind, form))) {
+        for (compiler, optimisation) in [("g++", "-O0"), ("g++", "-O2"), ("clang++-19", "-O0"), ("clang++-19", "-O2")] {
+            let what = format!("{}\t{form:?}\t{compiler} {optimisation}", ATOMICS[kind]);
+            all.push((what, wrong_of_atomics(kind, form, compiler, optimisation)));
+        }
     }
     let lines =
         all.iter().map(|(what, wrong)| format!("{what}\t{}\n", if wrong.is_some() { "wrong" } else { "right" }));

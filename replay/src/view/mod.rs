@@ -97,7 +97,7 @@ impl View {
         summary.unsure_joins = unsure_joins;
         summary.loops = loops;
         summary.own_locks = plan.locks.own();
-        summary.unordered = unordered(trace, &plan);
+        summary.unordered = unordered(trace, &plan, followed.unordered());
         summary.waits_for_work = threads.iter().any(|thread| thread.waits_for_others);
         let task_runs = || threads.iter().flat_map(|thread| &thread.task_runs);
         summary.tasks = (task_runs().count(), task_runs().map(|run| run.instructions).sum());
@@ -278,8 +278,13 @@ fn as_marked(options: &ViewOptions, trace: &Trace) -> ViewOptions {
 }
 
 /// Waits that are seen, and order no lanes.
-fn unordered(trace: &Trace, plan: &Plan) -> Vec<String> {
+fn unordered(trace: &Trace, plan: &Plan, loops: u64) -> Vec<String> {
     let mut all = Vec::new();
+    if loops > 0 {
+        all.push(format!(
+            "{loops} waits in loops until another thread writes something, as at barriers made of atomics"
+        ));
+    }
     if plan.locks.handed_over > 0 {
         all.push(format!("{} semaphores that one thread posts for another", plan.locks.handed_over));
     }

@@ -53,6 +53,8 @@ pub(super) trait Follower: Send {
 pub(super) struct Followed {
     /// Of its instructions.
     pub counts: Counts,
+    /// How often the thread waited in loops for what orders no lanes.
+    pub unordered: u64,
     /// When it reached the region; none: never.
     pub first: Option<Seq>,
     /// The first segment that is kept of it.

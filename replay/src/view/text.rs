@@ -117,6 +117,7 @@ impl Follower for TextState<'_> {
         let part = self.begin.map(|begin| Part { extent: 0, begin, kept_before: 0 });
         Followed {
             counts: Counts { kept: self.kept, ..Counts::default() },
+            unordered: 0,
             first: self.begin,
             begins_with: self.begins_with,
             parts: part.into_iter().collect(),

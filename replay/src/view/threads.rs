@@ -39,6 +39,11 @@ impl Threads {
         generations(threads, &parts, &kept)
     }
 
+    /// How often threads waited in loops for what orders no lanes.
+    pub fn unordered(&self) -> u64 {
+        self.followed.iter().map(|one| one.unordered).sum()
+    }
+
     /// What is kept of the trace, and what is not.
     pub fn summary(&self, trace: &Trace, plan: &Plan) -> Summary {
         let mut summary =

@@ -31,6 +31,7 @@ use rustc_hash::FxHashSet;
 pub(crate) use code::{Code, Writes};
 pub(crate) use cycle::{Found, Turn, Turns, leads_to};
 pub(crate) use follow::Follower;
+pub(crate) use registers::is_preserved;
 
 use cycle::{canonical, heads};
 

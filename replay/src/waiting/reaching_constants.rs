@@ -100,7 +100,7 @@ fn left_by(segment: SegmentId, register: usize, code: &Code) -> Left {
         }
         return match instruction.step() {
             Step::Copy { from: Operand::Constant(value), to: Operand::Register(to), .. }
-                if to.register == register && to.size >= 4 && instruction.operation() != Operation::Address =>
+                if to.register == register && instruction.operation() != Operation::Address =>
             {
                 Left::Constant(value.cast_unsigned() & low_bytes(to.size.into()))
             }

@@ -33,7 +33,7 @@ pub(super) fn number(part: RegisterPart) -> Option<usize> {
 }
 
 /// Whether a function leaves the register of this number as it was.
-pub(super) fn is_preserved(register: usize) -> bool {
+pub(crate) fn is_preserved(register: usize) -> bool {
     // rbx, rsp, rbp, r12 to r15.
     [3, 4, 5, 12, 13, 14, 15].contains(&register)
 }

@@ -1,5 +1,7 @@
-// Rust's own locks in the forms of kinds.c: the first argument is the kind (mutex, write, read), the second the form.
+// Rust's own locks, and spin locks of AtomicBool, in the forms of kinds.c: the first argument is the kind (mutex,
+// write, read, swap, compare), the second the form.
 use std::hint::black_box;
+use std::sync::atomic::{AtomicBool, Ordering::*};
 use std::sync::{Barrier, Mutex, RwLock};
 
 const LANES: usize = 8;
@@ -16,6 +18,7 @@ fn main() {
     let form: u32 = arguments[2].parse().unwrap();
     let mutexes = [Mutex::new(0u64), Mutex::new(0)];
     let shared = [RwLock::new(0u64), RwLock::new(0)];
+    let spins = [AtomicBool::new(false), AtomicBool::new(false)];
     let kind = arguments[1].as_str();
     let locked = |n: usize, then: &dyn Fn() -> u64| match kind {
         "mutex" => {
@@ -25,6 +28,20 @@ fn main() {
         "write" => {
             let mut total = shared[n].write().unwrap();
             *total = total.wrapping_add(then());
+        }
+        "swap" | "compare" => {
+            let lock = &spins[n];
+            if kind == "swap" {
+                while lock.swap(true, Acquire) {
+                    std::thread::yield_now();
+                }
+            } else {
+                while lock.compare_exchange(false, true, Acquire, Relaxed).is_err() {
+                    std::thread::yield_now();
+                }
+            }
+            black_box(then());
+            lock.store(false, Release);
         }
         _ => {
             let total = shared[n].read().unwrap();

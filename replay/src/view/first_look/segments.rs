@@ -33,8 +33,11 @@ impl Looked {
         let table = SegmentTable::new(trace.blocks(), &[]);
         let looks_for_turns = trace.meta().engine != "text" && *spin != Spin::Keep;
         let code = looks_for_turns.then(|| Code::new(trace, &table, spin.places()));
-        let acts =
-            if trace.meta().engine == "text" { Acts::none(trace) } else { Acts::of(trace, &table, code.as_ref()) };
+        let acts = if trace.meta().engine == "text" {
+            Acts::none(trace, &table)
+        } else {
+            Acts::of(trace, &table, code.as_ref())
+        };
         let mut threads = survey(trace, code.as_ref(), &acts)?;
         let own_locks = OwnLocks::new(threads.iter().map(|thread| &thread.words), &acts);
         let mut turns = Turns::default();

@@ -189,6 +189,7 @@ fn survey_thread(
                 if acts.has(block) && !surveyor.stack.in_leaf() {
                     surveyor.found.words.block(acts, block, memory);
                 }
+                surveyor.found.words.ran(block, length);
                 surveyor.instructions += u64::from(length);
                 if look.is_some() || tasks.is_watching() {
                     look_on(&mut look, &mut surveyor, &trace.blocks()[block], length);
@@ -204,6 +205,7 @@ fn survey_thread(
                 if acts.has(block) && !surveyor.stack.in_leaf() {
                     surveyor.found.words.block(acts, block, memory);
                 }
+                surveyor.found.words.ran(block, executed);
                 if let Some(follower) = &mut follower {
                     follower.interrupt();
                     follower.lose_stack();
@@ -227,6 +229,9 @@ fn survey_thread(
                     if !matches!(event, Event::Enter { .. } | Event::Leave { .. }) {
                         follower.lose_stack();
                     }
+                }
+                if matches!(event, Event::Signal { .. } | Event::SignalReturn | Event::Gap | Event::SetSp(_)) {
+                    surveyor.found.words.lose_way();
                 }
                 if let Event::FutexWait { address, .. } = event {
                     surveyor.found.words.waits(address);

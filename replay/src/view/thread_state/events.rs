@@ -39,8 +39,8 @@ impl ThreadState<'_> {
         self.pending = Pending::Nothing;
         self.frames.restart();
         if self.plan.lock_rule.are_taken() {
-            for lock in self.held.locks() {
-                self.acquire(*lock, batch);
+            for lock in self.held.locks().to_vec() {
+                self.acquire(lock, batch);
             }
         }
         self.update();
@@ -339,13 +339,24 @@ impl ThreadState<'_> {
 
     fn meet(&mut self, episode: Control, batch: &mut Batch) {
         if self.extents.is_open() {
+            self.unordered.is_ordered(self.counts.kept);
             self.spin.forget();
             self.turns.forget();
             push_control(batch, episode);
         }
     }
 
-    fn acquire(&self, lock: HeldLock, batch: &mut Batch) {
+    /// The thread has waited in a loop. That it has a lock of the program's own may be since it asks for it: it has it
+    /// from its first try on.
+    pub(super) fn has_waited(&mut self) {
+        let is_own = |lock: &HeldLock| self.plan.locks.is_own(lock.object).is_some();
+        if self.plan.lock_rule.are_taken() && !self.held.locks().iter().any(is_own) {
+            self.unordered.waits(self.counts.kept);
+        }
+    }
+
+    fn acquire(&mut self, lock: HeldLock, batch: &mut Batch) {
+        self.unordered.is_ordered(self.counts.kept);
         if let Some(acquire) = self.plan.locks.acquire(lock) {
             push_control(batch, acquire);
         }

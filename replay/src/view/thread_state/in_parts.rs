@@ -190,6 +190,7 @@ impl ThreadState<'_> {
             self.begin_stream(first, batch);
         }
         self.yielded = false;
+        self.has_waited();
         self.resolve(true, batch);
         if let Some(mark) = self.spin.come_to(first, self.sp, self.held.locks(), batch) {
             self.turns.forget();

@@ -33,6 +33,7 @@ use self::openmp::OpenMp;
 pub(super) use self::openmp::Side;
 use self::spin::Spin;
 use self::turns::Turns;
+
 use super::code::filter::Class;
 use super::first_look::leagues::InLeague;
 use super::frames::Frames;
@@ -40,6 +41,7 @@ use super::locks::Held;
 use super::plan::Plan;
 use super::stream::{Followed, Follower};
 use super::sync_stack::SyncStack;
+use super::waits::unordered::UnorderedWaits;
 use crate::lanes::stream::BatchLengths;
 use crate::{Batch, Code, Control, EpisodeId, Locks};
 
@@ -114,6 +116,7 @@ pub(super) struct ThreadState<'a> {
     ceiling: u64,
 
     counts: Counts,
+    unordered: UnorderedWaits,
     /// How much was kept when the thread last ran code of a sanitizer.
     kept_before_checks: Option<u64>,
     now: Seq,
@@ -162,6 +165,7 @@ impl<'a> ThreadState<'a> {
             quiet: false,
             ceiling: u64::MAX,
             counts: Counts::default(),
+            unordered: UnorderedWaits::default(),
             kept_before_checks: None,
             now: Seq(0),
             over: None,
@@ -390,6 +394,7 @@ impl Follower for ThreadState<'_> {
     fn followed(self) -> Followed {
         Followed {
             counts: self.counts,
+            unordered: self.unordered.total(),
             first: self.extents.first(),
             begins_with: self.extents.begins_with(),
             parts: self.extents.parts().to_vec(),

@@ -210,6 +210,7 @@ impl ThreadState<'_> {
         self.expected = mark.expected;
         self.turns.marks[at].counts = self.counts;
         self.spin.forget();
+        self.has_waited();
         (segments, counts)
     }
 

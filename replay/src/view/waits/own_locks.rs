@@ -19,8 +19,9 @@
 use heuristics::SegmentTable;
 use machine::{Instruction, Operand, Operation, Register};
 use rustc_hash::{FxHashMap, FxHashSet};
-use trace_format::{BlockId, Kind, Module, Pc, Trace};
+use trace_format::{BlockId, Module, Pc, Trace};
 
+use super::values::{self, Found, History};
 use crate::waiting::Code;
 
 /// What an instruction does to the word.
@@ -45,6 +46,8 @@ struct Act {
     /// Which of the block's instructions it is.
     number: usize,
     does: Does,
+    /// What it puts is not known from the code of its block.
+    is_open: bool,
     word: Word,
     /// How many bytes it has.
     size: u16,
@@ -62,13 +65,16 @@ enum Word {
 }
 
 /// The instructions that may act on locks of the program's own.
-pub(in crate::view) struct Acts {
+pub(in crate::view) struct Acts<'a> {
     by_block: Vec<Box<[Act]>>,
+    /// Stores in functions that a symbol calls an atomic's, as without optimisation.
+    of_atomics: FxHashSet<Pc>,
+    table: &'a SegmentTable,
 }
 
-impl Acts {
+impl<'a> Acts<'a> {
     /// Those of all blocks, outside of the C library and of runtimes.
-    pub fn of(trace: &Trace, table: &SegmentTable, leading: Option<&Code>) -> Acts {
+    pub fn of(trace: &Trace, table: &'a SegmentTable, leading: Option<&Code>) -> Acts<'a> {
         let code = |id| -> Vec<Option<Instruction<'_>>> {
             table.of_block(id).iter().flat_map(|segment| table.listing(*segment).iter()).collect()
         };
@@ -84,14 +90,18 @@ impl Acts {
                 for (i, instruction) in block.instructions.iter().enumerate() {
                     let (pc, at) = (instruction.pc, recorded);
                     recorded += usize::from(instruction.memory);
-                    let Some(does) =
-                        does(&code, i, leading).filter(|_| instruction.memory > 0 && !is_in_library(trace, pc))
-                    else {
-                        continue;
+                    let mut is_open = false;
+                    let constant = |register| {
+                        let known = constant(&code, i, register, leading);
+                        is_open |= known.is_none();
+                        known
                     };
+                    let atomic =
+                        code[i].filter(|one| one.is_atomic() && instruction.memory > 0 && !is_in_library(trace, pc));
+                    let Some(does) = atomic.and_then(|one| does(one, constant)) else { continue };
                     let size = code[i].and_then(Instruction::address).map_or(0, |memory| memory.size);
-                    acts.push(Act { pc, number: i, does, word: Word::Recorded(at), size });
-                    if does == Does::Takes {
+                    acts.push(Act { pc, number: i, does, is_open, word: Word::Recorded(at), size });
+                    if does == Does::Takes || is_open {
                         taken.extend(code[i].and_then(Instruction::place));
                         sizes.insert(size);
                     }
@@ -106,25 +116,32 @@ impl Acts {
         if !sizes.is_empty() {
             for ((id, _), acts) in trace.blocks().iter().zip(&mut by_block) {
                 let code = code(id);
-                let stores = (0..code.len()).filter_map(|i| Some((i, stores_nothing(&code, i, leading)?)));
-                acts.extend(stores.filter_map(|(number, one)| {
+                let stores = (0..code.len()).filter_map(|i| Some((i, may_store_nothing(&code, i, leading)?)));
+                acts.extend(stores.filter_map(|(number, (one, is_open))| {
                     let memory = one.address().filter(|memory| sizes.contains(&memory.size))?;
                     let word = match one.place() {
                         Some(place) => taken.contains(&place).then_some(Word::At(place)),
                         None => (!memory.is_in_frame()).then_some(Word::Unknown),
                     };
                     let (pc, does, size) = (one.pc(), Does::Gives, memory.size);
-                    word.filter(|_| !is_in_library(trace, pc)).map(|word| Act { pc, number, does, word, size })
+                    word.filter(|_| !is_in_library(trace, pc)).map(|word| Act { pc, number, does, is_open, word, size })
                 }));
                 acts.sort_by_key(|act| act.number);
             }
         }
-        Acts { by_block: by_block.into_iter().map(Vec::into_boxed_slice).collect() }
+        let stores = by_block.iter().flatten().filter(|act| matches!(act.word, Word::Unknown)).map(|act| act.pc);
+        let is_of_atomics = |pc: &Pc| trace.symbol_of(*pc).is_some_and(|symbol| symbol.name.contains("atomic"));
+        let of_atomics = stores.filter(is_of_atomics).collect();
+        Acts { by_block: by_block.into_iter().map(Vec::into_boxed_slice).collect(), of_atomics, table }
     }
 
     /// Of a trace whose lanes are told as they are.
-    pub fn none(trace: &Trace) -> Acts {
-        Acts { by_block: trace.blocks().iter().map(|_| Box::default()).collect() }
+    pub fn none(trace: &Trace, table: &'a SegmentTable) -> Acts<'a> {
+        Acts {
+            by_block: trace.blocks().iter().map(|_| Box::default()).collect(),
+            of_atomics: FxHashSet::default(),
+            table,
+        }
     }
 
     /// Whether some instruction of the block may act on a lock.
@@ -138,25 +155,26 @@ fn is_in_library(trace: &Trace, pc: Pc) -> bool {
     trace.module_of(pc).is_none_or(Module::has_known_locks)
 }
 
-/// What the instruction of this number may do to a lock.
-fn does(code: &[Option<Instruction<'_>>], at: usize, leading: Option<&Code>) -> Option<Does> {
-    let instruction = code[at].filter(|instruction| instruction.is_atomic())?;
-    let source = || instruction.register(1).and_then(|part| constant(code, at, part.register, leading));
+/// What an atomic instruction may do to a lock, by the constants in registers.
+fn does(instruction: Instruction, mut constant: impl FnMut(Register) -> Option<i64>) -> Option<Does> {
     match instruction.operation() {
         Operation::Exchange => {
             let register = instruction.register(1).or_else(|| instruction.register(0))?;
-            Some(constant(code, at, register.register, leading).map_or(Does::MayGive, |put| match put {
+            Some(constant(register.register).map_or(Does::MayGive, |put| match put {
                 0 => Does::Gives,
                 _ => Does::Takes,
             }))
         }
-        Operation::CompareExchange => match (constant(code, at, Register::AX, leading), source()) {
-            (Some(0), Some(0)) => None,
-            (_, Some(0)) => Some(Does::MayGive),
-            (Some(0), _) | (None, Some(_)) => Some(Does::Takes),
-            (Some(_), Some(_)) => None,
-            _ => Some(Does::MayTake),
-        },
+        Operation::CompareExchange => {
+            let put = instruction.register(1).and_then(|part| constant(part.register));
+            match (constant(Register::AX), put) {
+                (Some(0), Some(0)) => None,
+                (_, Some(0)) => Some(Does::MayGive),
+                (Some(0), _) | (None, Some(_)) => Some(Does::Takes),
+                (Some(_), Some(_)) => None,
+                _ => Some(Does::MayTake),
+            }
+        }
         Operation::TestAndSet => Some(Does::Takes),
         Operation::TestAndClear => Some(Does::Gives),
         Operation::Subtract | Operation::ExchangeAdd | Operation::Add | Operation::And => Some(Does::MayGive),
@@ -164,53 +182,33 @@ fn does(code: &[Option<Instruction<'_>>], at: usize, leading: Option<&Code>) -> 
     }
 }
 
-/// The instruction of this number, if it writes 0 to memory.
-fn stores_nothing<'a>(code: &[Option<Instruction<'a>>], at: usize, leading: Option<&Code>) -> Option<Instruction<'a>> {
+/// The instruction of this number, if it may write 0 to memory; and whether that is open.
+fn may_store_nothing<'a>(
+    code: &[Option<Instruction<'a>>],
+    at: usize,
+    leading: Option<&Code>,
+) -> Option<(Instruction<'a>, bool)> {
     let instruction = code[at].filter(|one| one.operation() == Operation::Move)?;
     let put = match instruction.operand(1) {
-        _ if instruction.operand(0) != Operand::Memory => None,
+        _ if instruction.operand(0) != Operand::Memory => return None,
         Operand::Constant(put) => Some(put),
         Operand::Register(part) => constant(code, at, part.register, leading),
-        _ => None,
+        _ => return None,
     };
-    (put == Some(0)).then_some(instruction)
+    put.is_none_or(|put| put == 0).then_some((instruction, put.is_none()))
 }
 
 /// What a general register holds before the instruction of this number, where the code on the way there says so; before
 /// the block, all that leads there.
 fn constant(code: &[Option<Instruction<'_>>], at: usize, register: Register, leading: Option<&Code>) -> Option<i64> {
-    let is_move = |instruction: Instruction<'_>| matches!(instruction.operation(), Operation::Move | Operation::Extend);
-    // The register, or the slot of the frame, from which it came.
-    let (mut wanted, mut slot) = (Some(register), None);
-    for instruction in code[..at].iter().rev() {
-        let instruction = (*instruction)?;
-        if let Some((base, displacement)) = slot {
-            let is_it = instruction.address().is_some_and(|m| m.is_at(base) && m.displacement == displacement);
-            if !(is_it && is_move(instruction) && instruction.operand(0) == Operand::Memory) {
-                let moves = instruction.uses().iter().any(|used| used.part.register == base && used.access.writes);
-                if moves || instruction.kind().transfers_control() && instruction.kind() != Kind::Branch {
-                    return None;
-                }
-                continue;
-            }
-        } else if !instruction.uses().iter().any(|used| Some(used.part.register) == wanted && used.access.writes) {
-            continue;
-        } else if instruction.zeroes() {
-            return Some(0);
-        }
-        match instruction.operand(1) {
-            _ if !is_move(instruction) => return None,
-            Operand::Constant(constant) => return Some(constant),
-            Operand::Register(from) => (wanted, slot) = (Some(from.register), None),
-            Operand::Memory => {
-                let memory = instruction.address().filter(|memory| memory.is_in_frame() && memory.index.is_none())?;
-                (wanted, slot) = (None, Some((memory.base?.register, memory.displacement)));
-            }
-            _ => return None,
+    match values::found(code[..=at].iter().copied(), register) {
+        Found::Constant(constant) => Some(constant),
+        Found::Unknown => None,
+        Found::Before(register, mask) => {
+            let begin = (*code.first()?)?.pc();
+            leading?.constant_at(begin, register.index()).map(|constant| constant.cast_signed() & mask)
         }
     }
-    let begin = (*code.first()?)?.pc();
-    leading?.constant_at(begin, wanted?.index()).map(u64::cast_signed)
 }
 
 /// What a thread does with a word.
@@ -230,6 +228,9 @@ struct Use {
     /// Those that were run once each time that the word was taken; none before there were any.
     once: Option<Vec<Pc>>,
 }
+
+/// How often a thread looks by which way it came to an instruction; from then on it does what it did.
+const MOST_TRIES: u32 = 512;
 
 /// How many different stores are looked at while a word is taken.
 const MOST_STORES: usize = 16;
@@ -294,14 +295,28 @@ pub(in crate::view) struct Uses {
     waited: FxHashSet<u64>,
     /// The words that it has.
     has: Vec<u64>,
-    /// What never took a word, though it looked so.
+    /// What never took a word, though it looked so; or does now this and now that.
     refuted: FxHashSet<Pc>,
+    history: History,
+    /// What instructions do whose code does not tell it.
+    resolved: FxHashMap<Pc, Option<Does>>,
+    /// How often it was looked what an instruction does.
+    tries: FxHashMap<Pc, u32>,
+    /// Stores that have written something else than 0.
+    never: FxHashSet<Pc>,
+    /// Stores that have written 0 in a function for atomics.
+    of_atomics: FxHashSet<Pc>,
 }
 
 impl Uses {
     /// The thread runs a block that may act on locks, with these addresses, up to an instruction.
     pub fn block(&mut self, acts: &Acts, block: BlockId, addresses: &[u64]) {
         for act in &acts.by_block[block.index()] {
+            let mut act = *act;
+            if act.is_open && !self.resolve(acts, block, &mut act) {
+                continue;
+            }
+            let act = &act;
             let word = match act.word {
                 Word::At(word) => word,
                 // The block was left before.
@@ -345,6 +360,61 @@ impl Uses {
         }
     }
 
+    /// The thread ran so many instructions of a block.
+    pub fn ran(&mut self, block: BlockId, executed: u32) {
+        self.history.ran(block, executed);
+    }
+
+    /// The thread goes on elsewhere, as in a handler of a signal.
+    pub fn lose_way(&mut self) {
+        self.history.clear();
+    }
+
+    /// Finds what an instruction does by the way that led to it, if it does anything.
+    fn resolve(&mut self, acts: &Acts, block: BlockId, act: &mut Act) -> bool {
+        let is_store = matches!(act.word, Word::Unknown | Word::At(_));
+        if is_store && (self.has.is_empty() || self.never.contains(&act.pc)) || self.refuted.contains(&act.pc) {
+            return false;
+        }
+        let tries = self.tries.entry(act.pc).or_default();
+        *tries += 1;
+        if *tries > MOST_TRIES {
+            let does = self.resolved.get(&act.pc).copied().unwrap_or(Some(act.does));
+            act.does = does.unwrap_or(act.does);
+            return does.is_some();
+        }
+        let mut listing = acts.table.of_block(block).iter().flat_map(|segment| acts.table.listing(*segment).iter());
+        let Some(one) = listing.nth(act.number).flatten() else { return false };
+        let mut is_known = true;
+        let constant = |register| {
+            let known = self.history.constant(acts.table, block, act.number, register);
+            is_known &= known.is_some();
+            known
+        };
+        if is_store {
+            let put = one.register(1).map(|part| part.register).and_then(constant);
+            if put != Some(0) {
+                self.never.insert(act.pc);
+            } else if acts.of_atomics.contains(&act.pc) {
+                self.of_atomics.insert(act.pc);
+            }
+            return put == Some(0);
+        }
+        let now = does(one, constant);
+        if is_known || now == Some(Does::Takes) {
+            let before = *self.resolved.entry(act.pc).or_insert(now);
+            if before != now {
+                self.refuted.insert(act.pc);
+                return false;
+            }
+        }
+        match self.resolved.get(&act.pc).copied().unwrap_or(Some(act.does)) {
+            Some(does) => act.does = does,
+            None => return false,
+        }
+        true
+    }
+
     /// The thread ends: where a store has always given a word, it does so at last.
     pub fn end(&mut self) {
         for word in std::mem::take(&mut self.has) {
@@ -355,7 +425,9 @@ impl Uses {
                 (used.has, used.may_take) = (false, used.may_take - 1);
                 self.refuted.insert(unsure);
             }
-            if let Some(last) = used.once.as_ref().and_then(|once| once.last()) {
+            let of_atomics = |once: &'_ &Vec<Pc>| once.iter().rfind(|pc| self.of_atomics.contains(*pc)).copied();
+            let once = used.once.as_ref();
+            if let Some(last) = &once.as_ref().and_then(of_atomics).or(once.and_then(|once| once.last()).copied()) {
                 self.places.entry(word).or_default().insert(*last);
             }
         }
@@ -384,18 +456,27 @@ impl OwnLocks {
             of_word.entry(*word).or_default().push(used);
         }
         let waited: FxHashSet<u64> = threads.clone().flat_map(|thread| &thread.waited).copied().collect();
-        let refuted: FxHashSet<Pc> = threads.clone().flat_map(|thread| &thread.refuted).copied().collect();
+        let mut refuted: FxHashSet<Pc> = threads.clone().flat_map(|thread| &thread.refuted).copied().collect();
+        let mut resolved: FxHashMap<Pc, Option<Does>> = FxHashMap::default();
+        for (pc, does) in threads.clone().flat_map(|thread| &thread.resolved) {
+            if resolved.insert(*pc, *does).is_some_and(|before| before != *does) {
+                refuted.insert(*pc);
+            }
+        }
+        let never: FxHashSet<Pc> = threads.clone().flat_map(|thread| &thread.never).copied().collect();
+        let done = |act: &Act| resolved.get(&act.pc).copied().unwrap_or(Some(act.does));
         let mut places: FxHashMap<u64, FxHashSet<Pc>> = FxHashMap::default();
         for (word, of_thread) in threads.clone().flat_map(|thread| &thread.places) {
             places.entry(*word).or_default().extend(of_thread.difference(&refuted));
         }
         let all_acts = || acts.by_block.iter().flat_map(|acts| acts.iter()).filter(|act| !refuted.contains(&act.pc));
-        let shares: FxHashSet<Pc> = all_acts().filter(|act| act.does == Does::MayTake).map(|act| act.pc).collect();
+        let shares: FxHashSet<Pc> =
+            all_acts().filter(|act| done(act) == Some(Does::MayTake)).map(|act| act.pc).collect();
         for (word, uses) in of_word {
             let is_taken = uses.iter().any(|used| used.takes > 0);
             let takes = |used: &&&Use| used.takes + used.may_take > 0;
             let is_given = |used: &&Use| {
-                let is_stored = used.once.as_ref().is_none_or(|once| !once.is_empty());
+                let is_stored = used.once.as_ref().is_none_or(|once| once.iter().any(|pc| !never.contains(pc)));
                 !used.has && used.strays == 0 && is_stored && used.gives == used.takes + used.may_take
             };
             if (is_taken || waited.contains(&word))
@@ -409,8 +490,8 @@ impl OwnLocks {
         places.retain(|word, _| all.words.contains_key(word));
         let places: FxHashSet<Pc> = places.into_values().flatten().collect();
         let of_last = |act: &Act| matches!(act.word, Word::Unknown);
-        all.acts =
-            all_acts().filter(|act| places.contains(&act.pc)).map(|act| (act.pc, (act.does, of_last(act)))).collect();
+        let those = all_acts().filter(|act| places.contains(&act.pc) && !never.contains(&act.pc));
+        all.acts = those.filter_map(|act| Some((act.pc, (done(act)?, of_last(act))))).collect();
         all
     }
 }

@@ -1,0 +1,51 @@
+//! Waits in loops of the program's own that order no lanes: what a thread waits for is no lock that it takes then, and
+//! no barrier.
+
+/// How many instructions a thread runs at most between the loop in which it waits and the lock that it takes then.
+const NEAR: u64 = 256;
+
+/// Those of a thread.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::view) struct UnorderedWaits {
+    /// How many instructions were kept when it waited last, where nothing has ordered that wait yet.
+    last: Option<u64>,
+    count: u64,
+}
+
+impl UnorderedWaits {
+    /// The thread waits; so many instructions were kept.
+    pub fn waits(&mut self, kept: u64) {
+        self.count += u64::from(self.last.is_some_and(|last| kept > last + NEAR));
+        self.last = Some(kept);
+    }
+
+    /// The thread takes a lock, or meets others.
+    pub fn is_ordered(&mut self, kept: u64) {
+        self.count += u64::from(self.last.take().is_some_and(|last| kept > last + NEAR));
+    }
+
+    /// How many there were, at the thread's end.
+    pub fn total(self) -> u64 {
+        self.count + u64::from(self.last.is_some())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_counts_unless_a_lock_is_taken_soon() {
+        let mut waits = UnorderedWaits::default();
+        waits.waits(100);
+        waits.waits(104);
+        waits.is_ordered(110);
+        assert_eq!(waits.total(), 0);
+        waits.waits(1000);
+        waits.waits(1004);
+        waits.is_ordered(2000);
+        assert_eq!(waits.total(), 1);
+        waits.waits(3000);
+        assert_eq!(waits.total(), 2);
+    }
+}
