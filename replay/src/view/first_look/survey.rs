@@ -179,7 +179,7 @@ fn survey_thread(
 ) -> Result<ThreadSurvey> {
     let mut tasks = of_pools.meter(trace);
     let mut follower = code.map(Follower::new);
-    let mut surveyor = Surveyor::default();
+    let (mut surveyor, needs_ways) = (Surveyor::default(), acts.need_ways());
     let mut look: Option<Look<'_>> = None;
     let mut stream = trace.stream(thread);
     while let Some(item) = stream.next()? {
@@ -189,7 +189,9 @@ fn survey_thread(
                 if acts.has(block) && !surveyor.stack.in_leaf() {
                     surveyor.found.words.block(acts, block, memory);
                 }
-                surveyor.found.words.ran(block, length);
+                if needs_ways {
+                    surveyor.found.words.ran(block, length);
+                }
                 surveyor.instructions += u64::from(length);
                 if look.is_some() || tasks.is_watching() {
                     look_on(&mut look, &mut surveyor, &trace.blocks()[block], length);
@@ -205,7 +207,9 @@ fn survey_thread(
                 if acts.has(block) && !surveyor.stack.in_leaf() {
                     surveyor.found.words.block(acts, block, memory);
                 }
-                surveyor.found.words.ran(block, executed);
+                if needs_ways {
+                    surveyor.found.words.ran(block, executed);
+                }
                 if let Some(follower) = &mut follower {
                     follower.interrupt();
                     follower.lose_stack();

@@ -6,3 +6,10 @@ pub(super) mod own_locks;
 pub(super) mod semaphores;
 pub(super) mod unordered;
 mod values;
+
+use trace_format::{Module, Pc, Trace};
+
+/// Whether locks are known there by their functions.
+fn is_in_library(trace: &Trace, pc: Pc) -> bool {
+    trace.module_of(pc).is_none_or(Module::has_known_locks)
+}

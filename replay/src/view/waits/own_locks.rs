@@ -19,8 +19,9 @@
 use heuristics::SegmentTable;
 use machine::{Instruction, Operand, Operation, Register};
 use rustc_hash::{FxHashMap, FxHashSet};
-use trace_format::{BlockId, Module, Pc, Trace};
+use trace_format::{BlockId, Pc, Trace};
 
+use super::is_in_library;
 use super::values::{self, Found, History};
 use crate::waiting::Code;
 
@@ -144,15 +145,16 @@ impl<'a> Acts<'a> {
         }
     }
 
+    /// Whether the way that leads to some instruction tells what it does.
+    pub fn need_ways(&self) -> bool {
+        self.by_block.iter().flatten().any(|act| act.is_open)
+    }
+
     /// Whether some instruction of the block may act on a lock.
     #[inline]
     pub fn has(&self, block: BlockId) -> bool {
         !self.by_block[block.index()].is_empty()
     }
-}
-
-fn is_in_library(trace: &Trace, pc: Pc) -> bool {
-    trace.module_of(pc).is_none_or(Module::has_known_locks)
 }
 
 /// What an atomic instruction may do to a lock, by the constants in registers.
