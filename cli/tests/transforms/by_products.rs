@@ -111,7 +111,7 @@ fn errors_of_code_generation_have_column_and_caret() {
     assert!(said.contains("a.c:2:16: error: call to 'never' declared with 'error' attribute: bad idea"), "{said}");
 }
 
-/// Compiles through ccache as README.md says, twice.
+/// Compiles through ccache as docs/passes.md says, twice.
 #[test]
 fn ccache_answers_the_second_time_and_when_lockstep_changes_it_does_not() {
     let folder = two_files();
