@@ -63,11 +63,12 @@ function verdict(program) {
   const headline = said ? said.headline[0].toUpperCase() + said.headline.slice(1) : judgement(result.simt_efficiency);
   return section("verdict", headline, null, modelSwitch(program),
     said && el("p", { class: said.coverage.is_low ? "warning" : "faint", id: "coverage" }, sentence(said.coverage.sentence)),
+    said?.time && el("p", { class: "faint", id: "time" }, sentence(said.time.sentence)),
     said?.warnings.map((text) => el("p", { class: "warning" }, sentence(text))),
     el("div", { class: "verdict" },
       el("div", {},
         el("div", { class: "big", id: "efficiency" }, percent(result.simt_efficiency)),
-        el("p", {}, "SIMT efficiency under ", el("strong", {}, modelName(result.heuristic)), el("br"), el("span", { class: "faint" }, "thread instructions / (warp instructions × warp size)")),
+        el("p", {}, "SIMT efficiency under ", el("strong", {}, modelName(result.heuristic)), el("br"), el("span", { class: "faint" }, said ? "of the processor’s instructions: thread instructions / (warp instructions × warp size). The headline counts a GPU’s." : "thread instructions / (warp instructions × warp size)")),
         scale(result),
         el("p", { class: "note" }, `${percent(ofBest(result))} of the way from nothing shared to the bound, which no schedule of these instructions exceeds and none need reach.`)),
       el("div", {},

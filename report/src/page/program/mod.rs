@@ -15,7 +15,7 @@ use heuristics::{Family, Spec};
 use machine::Syntax;
 use replay::Outcome;
 use replay::metrics::{
-    ActiveLanes, Cause, Causes, Contention, Edges, LaneMapPlan, LaneMaps, Measure, MemoryClasses, Traffic,
+    ActiveLanes, Cause, Causes, Contention, Edges, GpuMemory, LaneMapPlan, LaneMaps, Measure, MemoryClasses, Traffic,
 };
 use replay::suggest::Suggestions;
 use replay::view::View;
@@ -117,7 +117,7 @@ pub(super) fn plan(outcome: &Outcome, code: &Code) -> (LaneMapPlan, Vec<String>)
 pub(super) fn measures(trace: &Trace, with_locks: bool, plan: LaneMapPlan) -> Vec<Measure> {
     let mut measures = vec![Causes::measure(), Edges::measure(), ActiveLanes::measure(), LaneMaps::measure(plan)];
     if trace.meta().memory {
-        measures.extend([Traffic::measure(), MemoryClasses::measure()]);
+        measures.extend([Traffic::measure(), MemoryClasses::measure(), GpuMemory::measure()]);
     }
     if with_locks {
         measures.push(Contention::measure());
