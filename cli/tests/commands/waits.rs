@@ -209,6 +209,11 @@ fn the_verdict_says_where_lanes_wait_in_loops_that_order_nothing() {
         let (_, said) = verdict("atomics.cpp", &["g++"], &[optimisation, "-w", "-pthread", "-DKIND=5", "-DFORM=1"]);
         assert!(said.contains("waits in loops until another thread writes something"), "{said}");
     }
+    // Also where nobody had to wait.
+    for compiler in ["g++", "clang++-19"] {
+        let (_, said) = verdict("ticket.cpp", &[compiler], &["-O2", "-w", "-pthread"]);
+        assert!(said.contains("waits in loops until another thread writes something"), "{compiler}: {said}");
+    }
     let (_, said) = verdict("atomics.cpp", &["g++"], &["-O0", "-w", "-pthread", "-DKIND=0", "-DFORM=1"]);
     assert!(!said.contains("waits in loops"), "{said}");
 }

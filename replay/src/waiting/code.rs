@@ -148,6 +148,22 @@ impl<'a> Code<'a> {
         reaching_constants::constant_at(pc, register, self, self.leading.get_or_init(|| Leading::of(self)))
     }
 
+    /// Where loops of one segment begin that only memory ends, and which change none: whoever comes there waits for
+    /// others, also where it finds the wait over.
+    pub fn lone_waits(&self) -> FxHashSet<Pc> {
+        let is_known = |pc| self.trace.module_of(pc).is_none_or(trace_format::Module::has_known_locks);
+        let all = self.table.iter().filter(|(id, segment)| {
+            let start = segment.start();
+            segment.ways.is_some_and(|ways| ways.contains(&start)) && !is_known(start) && self.can_wait(*id)
+        });
+        // What tries to change memory is a lock by its form, or work.
+        let waits = all.filter(|(id, _)| {
+            self.decode(*id).is_some_and(|listing| !listing.iter().any(|one| one.is_atomic()))
+                && self.candidate(&[*id].into()).is_some_and(|one| !one.found.carries && !one.found.is_endless)
+        });
+        waits.map(|(_, segment)| segment.start()).collect()
+    }
+
     /// The segments that start at an address.
     pub(super) fn starting_at(&self, pc: Pc) -> &[SegmentId] {
         self.starts.get(&pc).map_or(&[], Vec::as_slice)

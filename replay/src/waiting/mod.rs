@@ -27,6 +27,7 @@ mod registers;
 
 use heuristics::{SegmentId, SegmentTable};
 use rustc_hash::FxHashSet;
+use trace_format::Pc;
 
 pub(crate) use code::{Code, Writes};
 pub(crate) use cycle::{Found, Turn, Turns, leads_to};
@@ -57,16 +58,20 @@ pub(crate) struct Waiting {
     heads: Vec<bool>,
     /// By segment: whether it is one of them.
     members: Vec<bool>,
+    /// By segment: whether whoever comes there waits for others, if there is anything to wait for.
+    lone: Vec<bool>,
     /// The most segments of one.
     longest: usize,
 }
 
 impl Waiting {
-    pub fn new(turns: impl Iterator<Item = Turn>, table: &SegmentTable) -> Waiting {
+    /// Of these turns, and of loops that begin at these places.
+    pub fn new(turns: impl Iterator<Item = Turn>, lone: &FxHashSet<Pc>, table: &SegmentTable) -> Waiting {
         let mut all = Waiting { turns: turns.collect(), ..Waiting::default() };
-        if all.turns.is_empty() {
+        if all.turns.is_empty() && lone.is_empty() {
             return all;
         }
+        all.lone = table.iter().map(|(_, segment)| lone.contains(&segment.start())).collect();
         all.heads = vec![false; table.len()];
         all.members = vec![false; table.len()];
         for turn in &all.turns {
@@ -75,6 +80,11 @@ impl Waiting {
             all.longest = all.longest.max(turn.len());
         }
         all
+    }
+
+    /// Whether it is a loop that waits, if the thread has to.
+    pub fn is_lone(&self, segment: SegmentId) -> bool {
+        self.lone.get(segment.0 as usize) == Some(&true)
     }
 
     pub fn is_head(&self, segment: SegmentId) -> bool {

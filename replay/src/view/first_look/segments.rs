@@ -22,6 +22,8 @@ pub(in crate::view) struct Looked {
 pub(in crate::view) struct Segments {
     pub table: SegmentTable,
     turns: Turns,
+    /// Where loops begin that wait, if they have to.
+    lone: FxHashSet<Pc>,
 }
 
 impl Looked {
@@ -52,7 +54,8 @@ impl Looked {
                     .into(),
             ));
         }
-        Ok(Looked { threads, own_locks, segments: Segments { table, turns } })
+        let lone = code.map_or_else(FxHashSet::default, |code| code.lone_waits());
+        Ok(Looked { threads, own_locks, segments: Segments { table, turns, lone } })
     }
 }
 
@@ -73,13 +76,13 @@ impl Segments {
         }
         let finer = SegmentTable::new(trace.blocks(), &cuts);
         let turns = waiting::in_other_table(self.turns, &self.table, &finer);
-        Segments { table: finer, turns }
+        Segments { table: finer, turns, lone: self.lone }
     }
 
     /// The turns that are left out.
     pub fn waiting(&self, spin: &Spin) -> Waiting {
         let waits = self.turns.iter().filter(|(turn, found)| waits(&self.table, turn, found, spin));
-        Waiting::new(waits.map(|(turn, _)| turn.clone()), &self.table)
+        Waiting::new(waits.map(|(turn, _)| turn.clone()), &self.lone, &self.table)
     }
 
     /// The loops that are not left out and could be, those with the most instructions first.

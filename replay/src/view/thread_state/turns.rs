@@ -108,6 +108,9 @@ impl ThreadState<'_> {
         self.perhaps_left(segment, batch);
         let plan = self.plan;
         let waiting = &plan.waiting;
+        if waiting.is_lone(segment) && self.reason(segment).is_none() {
+            self.has_waited();
+        }
         if !waiting.is_member(segment) || plan.blocks.is_entry(segment) || plan.blocks.is_exit(segment) {
             self.turns.forget();
             return;
