@@ -5,7 +5,7 @@ use std::fmt;
 use parameters::{Named, Parameter, Settings, Spec};
 
 use crate::context::{Context, THRESHOLD};
-use crate::cost::{CostModel, Machine, X86_64};
+use crate::cost::{CostModel, OnGpu, X86_64};
 use crate::llvm::{Module, WellFormed};
 use crate::pass::{Pass, Run};
 use crate::trips::Trips;
@@ -44,7 +44,7 @@ impl Pass {
         context.know(by.trips.clone());
         context.expect_sinking(by.whole_arms);
         let decides = self.parameters.iter().any(|parameter| parameter.name == THRESHOLD.name);
-        let has_own_costs = self.name == passes::meld::ENTRY.name && Machine::of(module).is_gpu();
+        let has_own_costs = self.name == passes::meld::ENTRY.name && OnGpu::of(module).is_gpu();
         if decides && !has_own_costs && !by.costs.is_for(&module.target()) {
             context.remark_on_module(module.source_name(), "costs".to_owned(), Reason::PricedAsOther(module.target()));
         }

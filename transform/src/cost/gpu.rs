@@ -12,9 +12,9 @@ use super::fetches::lanes;
 use crate::llvm::{Block, Instruction, Opcode, Shape, Value};
 
 /// An ordinary instruction.
-const ONE: u32 = 10;
+pub(super) const ONE: u32 = 10;
 /// One that is often folded into another.
-const HALF: u32 = 5;
+pub(super) const HALF: u32 = 5;
 
 /// In tenths. A call is one; what it calls has a count of its own.
 pub(crate) fn tenths(i: Instruction<'_>) -> u32 {
@@ -38,7 +38,7 @@ pub(crate) fn copies(block: Block<'_>) -> u32 {
 }
 
 /// How many bits a number of this shape has; of an address 64, and of what is no number 32.
-fn width(shape: Shape) -> u32 {
+pub(super) fn width(shape: Shape) -> u32 {
     match shape {
         Shape::Integer(bits) | Shape::Float(bits) | Shape::Vector { bits, .. } => bits,
         Shape::Pointer => 64,
@@ -114,7 +114,8 @@ fn address(i: Instruction<'_>) -> u32 {
     }
 }
 
-fn division(i: Instruction<'_>, bits: u32) -> u32 {
+/// Of a division of so many bits, or a remainder.
+pub(super) fn division(i: Instruction<'_>, bits: u32) -> u32 {
     use Opcode::*;
     let is_signed = matches!(i.opcode(), LLVMSDiv | LLVMSRem);
     let is_remainder = matches!(i.opcode(), LLVMURem | LLVMSRem);

@@ -13,7 +13,7 @@ pub(crate) mod blocks;
 mod fetches;
 mod gpu;
 mod latency;
-mod machine;
+mod on_gpu;
 
 use flowgraph::Loops;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -22,7 +22,7 @@ use crate::flow::Flow;
 use crate::llvm::{Function, Instruction, Value};
 
 pub(crate) use self::fetches::{Choices, is_comparison, is_library_call};
-pub(crate) use self::machine::Machine;
+pub(crate) use self::on_gpu::OnGpu;
 
 /// How often a loop is taken to run if nothing says how often: the usual guess of compilers without a profile, between
 /// LLVM's 32 : 1 odds of staying in a loop and the 4 to 8 of unrolled ones.

@@ -7,7 +7,7 @@ use super::matching::{can_be_one, joined_operands};
 use super::pairs::{body, can_be_speculated};
 use super::plan::{Planner, Step};
 use super::region::Subgraph;
-use crate::cost::{self, CostModel, Machine};
+use crate::cost::{self, CostModel, OnGpu};
 use crate::llvm::{Block, Instruction, Opcode, Value};
 use crate::remark::Melding;
 
@@ -169,7 +169,7 @@ impl<'m> Tally<'_, 'm> {
                 let jump = if one.is_empty() || other.is_empty() { 0 } else { planner.machine.jump() };
                 let of = |list: &[Instruction<'m>]| list.iter().map(|&i| planner.fetches_of(i)).sum::<i64>();
                 let sides = [of(one), of(other)];
-                let barriers = Machine::barriers(sides[0].max(sides[1]));
+                let barriers = OnGpu::barriers(sides[0].max(sides[1]));
                 cell.fetches += planner.machine.guard() + jump + barriers + sides[0] + sides[1];
                 let all = one.iter().chain(other);
                 cell.cycles += planner.costs.guard() + all.map(|&i| planner.cycles_of(i)).sum::<i64>();
@@ -232,7 +232,7 @@ impl<'m> Planner<'_, 'm> {
         }
         let sides = end.successors().into_iter().filter(|to| self.cells.contains_key(to) && to.entering() == [end]);
         let of = |side: Block<'m>| body(side).into_iter().map(|i| self.fetches_of(i)).sum::<i64>();
-        Machine::barriers(sides.map(of).max().unwrap_or(0))
+        OnGpu::barriers(sides.map(of).max().unwrap_or(0))
     }
 
     /// Its cycles, with what it calls.
@@ -284,7 +284,7 @@ impl<'m> Planner<'_, 'm> {
             let blocks = self.subgraph(number).blocks.iter();
             blocks.flat_map(|&block| body(block)).map(|i| self.issued(i)).sum::<i64>()
         };
-        let (before, after) = self.branches_around(one + Machine::barriers(side(0).max(side(1))));
+        let (before, after) = self.branches_around(one + OnGpu::barriers(side(0).max(side(1))));
         let cycles_around = self.branches_around(self.costs.guard() + self.costs.jump());
         let kept = i64::from(branches + selects > 1 && cost::is_comparison(self.region.condition)) * costs.unit();
         let phis = self.phis_of_one_side(partner) as i64 * costs.unit() / 2;

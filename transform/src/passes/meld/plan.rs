@@ -9,7 +9,7 @@ use super::pairs::{Candidate, body, can_be_speculated};
 use super::region::Region;
 use super::{MOST_PAIRS, Options};
 use crate::alignment::{Piece, align};
-use crate::cost::{Cost, CostModel, Machine};
+use crate::cost::{Cost, CostModel, OnGpu};
 use crate::flow::Flow;
 use crate::llvm::{Block, Instruction, Value};
 use crate::remark::Melding;
@@ -122,7 +122,7 @@ pub(super) struct Planner<'a, 'm> {
     /// What lanes lose by that agree is said in the processor's instructions,
     pub(super) costs: &'a dyn CostModel,
     /// and decided is by the GPU's.
-    pub(super) machine: &'static Machine,
+    pub(super) machine: &'static OnGpu,
     pub(super) options: Options,
     pub(super) around: Around<'m>,
     pub(super) lives: Lives<'m>,
@@ -149,7 +149,7 @@ impl<'a, 'm> Planner<'a, 'm> {
         let cells = by_cell.flat_map(|(i, cell)| cell.blocks.into_iter().flatten().map(move |block| (block, i)));
         let (inside, cells) = ([0, 1].map(made), cells.collect());
         let lives = Lives::of(region, candidate.places, weights);
-        let machine = Machine::of(region.head.function().module());
+        let machine = OnGpu::of(region.head.function().module());
         Planner { region, candidate, weights, costs, machine, options, around, lives, inside, cells }
     }
 

@@ -8,9 +8,9 @@ use super::{CostModel, fetches, gpu, latency};
 use crate::llvm::{Instruction, Module, Opcode, Shape, Use, Value};
 
 /// An ordinary instruction.
-const ONE: i64 = 10;
+const ONE: i64 = gpu::ONE as i64;
 /// One that is often folded into another.
-const HALF: i64 = 5;
+const HALF: i64 = gpu::HALF as i64;
 
 /// What has lanes wait at a branch at which they part: one instruction before it, and one at the end of each side.
 const BARRIERS: i64 = 30;
@@ -23,24 +23,25 @@ const MOST_USES: usize = 64;
 
 /// The costs on a GPU of code for x86-64, or for a GPU.
 #[derive(Clone, Copy)]
-pub(crate) enum Machine {
+pub(crate) enum OnGpu {
     /// By way of a processor's instructions.
     Processor,
     /// By its own.
     Gpu,
 }
 
-impl Machine {
-    /// That of a module.
-    pub(crate) fn of(module: &Module) -> &'static Machine {
-        let target = module.target();
-        let is_gpu = ["nvptx", "amdgcn", "amdgpu", "spir"].iter().any(|name| target.starts_with(name));
-        if is_gpu { &Machine::Gpu } else { &Machine::Processor }
+impl OnGpu {
+    /// Those of a module's target.
+    pub(crate) fn of(module: &Module) -> &'static OnGpu {
+        match crate::spmd::Machine::of(module) {
+            crate::spmd::Machine::Threads => &OnGpu::Processor,
+            _ => &OnGpu::Gpu,
+        }
     }
 
     /// Whether code is for a GPU.
     pub(crate) fn is_gpu(self) -> bool {
-        matches!(self, Machine::Gpu)
+        matches!(self, OnGpu::Gpu)
     }
 
     /// What has lanes wait around sides of a branch of which the longer takes so much.
@@ -49,11 +50,11 @@ impl Machine {
     }
 }
 
-impl CostModel for Machine {
+impl CostModel for OnGpu {
     fn fetches<'m>(&self, i: Instruction<'m>, beside: &dyn Fn(Instruction<'m>) -> bool) -> i64 {
         match self {
-            Machine::Gpu => i64::from(gpu::tenths(i)),
-            Machine::Processor => {
+            OnGpu::Gpu => i64::from(gpu::tenths(i)),
+            OnGpu::Processor => {
                 by_processor(i, i.operands().get(1).copied(), fetches::fetches(i, beside)) + index_of(i)
             }
         }
@@ -61,8 +62,8 @@ impl CostModel for Machine {
 
     fn fetches_of_joined<'m>(&self, i: Instruction<'m>, beside: &dyn Fn(Instruction<'m>) -> bool) -> i64 {
         match self {
-            Machine::Gpu => i64::from(gpu::tenths(i)),
-            Machine::Processor => by_processor(i, None, fetches::fetches_of_joined(i, beside)),
+            OnGpu::Gpu => i64::from(gpu::tenths(i)),
+            OnGpu::Processor => by_processor(i, None, fetches::fetches_of_joined(i, beside)),
         }
     }
 
@@ -73,15 +74,15 @@ impl CostModel for Machine {
             let registers = fetches::registers(yes.type_of());
             let is_whole = matches!(yes.type_of().shape(), Shape::Integer(_) | Shape::Pointer);
             match self {
-                Machine::Gpu => moves += ONE * i64::from(width(*yes).div_ceil(32).max(1)),
-                Machine::Processor if is_whole => moves += registers * (ONE + HALF * constants),
-                Machine::Processor => {
+                OnGpu::Gpu => moves += ONE * i64::from(width(*yes).div_ceil(32).max(1)),
+                OnGpu::Processor if is_whole => moves += registers * (ONE + HALF * constants),
+                OnGpu::Processor => {
                     moves += registers * HALF;
                     branch = branch.max(ONE + if constants == 2 { ONE } else { 0 });
                 }
             }
         }
-        let looks = matches!(self, Machine::Processor) && !choices.is_empty();
+        let looks = matches!(self, OnGpu::Processor) && !choices.is_empty();
         moves + branch + if looks { ONE } else { 0 }
     }
 
@@ -92,15 +93,15 @@ impl CostModel for Machine {
         is_free: &dyn Fn(usize) -> bool,
     ) -> i64 {
         match self {
-            Machine::Gpu => 0,
-            Machine::Processor => HALF * fetches::copies(i, beside, is_free),
+            OnGpu::Gpu => 0,
+            OnGpu::Processor => HALF * fetches::copies(i, beside, is_free),
         }
     }
 
     fn copies_of_choice(&self, of: Value<'_>) -> i64 {
         match self {
-            Machine::Gpu => 0,
-            Machine::Processor => HALF * fetches::registers(of.type_of()),
+            OnGpu::Gpu => 0,
+            OnGpu::Processor => HALF * fetches::registers(of.type_of()),
         }
     }
 
@@ -110,8 +111,8 @@ impl CostModel for Machine {
 
     fn guard(&self) -> i64 {
         match self {
-            Machine::Gpu => ONE,
-            Machine::Processor => 2 * ONE,
+            OnGpu::Gpu => ONE,
+            OnGpu::Processor => 2 * ONE,
         }
     }
 
@@ -126,11 +127,7 @@ impl CostModel for Machine {
 
 /// The bits of a value's numbers; of an address 64.
 fn width(of: Value<'_>) -> u32 {
-    match of.type_of().shape() {
-        Shape::Integer(bits) | Shape::Float(bits) | Shape::Vector { bits, .. } => bits,
-        Shape::Pointer => 64,
-        Shape::Other => 32,
-    }
+    gpu::width(of.type_of().shape())
 }
 
 /// The numbers in a register of this shape, which a GPU has instructions of their own for.
@@ -168,19 +165,8 @@ fn by_processor<'m>(i: Instruction<'m>, second: Option<Value<'m>>, count: i64) -
                 ONE
             }
         }
-        LLVMUDiv | LLVMURem if !is_constant && elements == 1 => {
-            if wide {
-                79 * ONE
-            } else {
-                18 * ONE
-            }
-        }
-        LLVMSDiv | LLVMSRem if !is_constant && elements == 1 => {
-            if wide {
-                95 * ONE
-            } else {
-                25 * ONE
-            }
+        LLVMUDiv | LLVMURem | LLVMSDiv | LLVMSRem if !is_constant && elements == 1 => {
+            i64::from(gpu::division(i, width(i.as_value())))
         }
         LLVMFDiv => count * elements * if width(i.as_value()) > 32 { 16 * ONE } else { 10 * ONE },
         LLVMICmp if matches!(i.operand(0).type_of().shape(), Shape::Integer(33..) | Shape::Pointer) => {
