@@ -30,7 +30,8 @@ const TRIED: u64 = 16_000_000;
 /// The thread instructions that are replayed for the models that the page can be switched to.
 const SWITCHED: u64 = 10_000_000;
 
-/// Lanes with more thread instructions are too many for all models of a page: a sample of about [`DRAWN`] is.
+/// Lanes that are parts of threads, with more thread instructions, are too many for all models of a page: a sample of
+/// about [`DRAWN`] is shown.
 const MANY: u64 = 4_000_000;
 
 /// The thread instructions of a sample.
@@ -67,7 +68,9 @@ pub fn sample(question: &Question, views: &[&View]) -> Option<Vec<Vec<usize>>> {
         let warp_size = question.options(view).warp_size?;
         let (warps, share) = (lanes.div_ceil(warp_size), DRAWN as f64 / kept.max(1) as f64);
         let wanted = ((warps as f64 * share) as usize).max(LEAST_DRAWN);
-        (kept > MANY && wanted < warps).then_some((wanted, warp_size))
+        // Threads meet at barriers and locks: some of them alone would run otherwise.
+        let are_parts = view.summary().cut.is_some();
+        (are_parts && kept > MANY && wanted < warps).then_some((wanted, warp_size))
     });
     // Two programs are compared by as many warps of each.
     let parts: Vec<(usize, usize)> = parts.collect::<Option<_>>()?;
