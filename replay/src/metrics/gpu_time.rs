@@ -18,17 +18,18 @@
 //! that all multiprocessors are full: the largest of the sums over all warps, a multiprocessor's part of each. Gains of
 //! changes are said by it, since a program that is worth a GPU fills it.
 //!
-//! I, H, M and L are fitted to the times of the 22 programs of workloads/twins on an NVIDIA H200, the sectors in a
-//! nanosecond to those of 18 kernels of workloads/melding and linearization at full size; what a multiprocessor issues,
-//! holds and gets from memory is from NVIDIA's data sheet. How near it comes: docs/fidelity.md. The copies of data to
-//! the GPU and back are not in it.
+//! I, H, M and L are fitted to the times of the 22 programs of workloads/twins on an NVIDIA H200; of five rates of the
+//! cache one was taken by those of 18 kernels of workloads/melding and linearization at full size. Schedulers, lanes
+//! held and the memory's rate are from NVIDIA's data sheet, the clock is a round number near what times show. How near
+//! it comes: docs/fidelity.md. Instructions by which lanes wait for each other, and the copies of data to the GPU and
+//! back, are not in it.
 //!
 //! Worked number: one warp of an H200 issues 1,000 instructions, and loads from 10 new sectors and 20 that it had:
 //! 3 x 1,000 + 268 x 10 + 14 x 20 = 5,960 ns, and 2,100 for the launch: 8.06 us, bound by latency. A multiprocessor
 //! that is full of such warps holds 64: 5,960 / 64 = 93 ns a warp by latency, 1,000 / 6 = 167 by issue, 30 / 2 = 15 by
 //! the cache, 10 / 1.14 = 9 by memory. On 132 of them that is 1.3 ns, bound by issue.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Outcome;
 
@@ -116,7 +117,7 @@ struct Gpu {
     missed_sectors: f64,
 }
 
-/// An NVIDIA H200: four schedulers at 1.5 GHz, and 4.8 TB/s for 132 multiprocessors.
+/// An NVIDIA H200: 132 multiprocessors of four schedulers, taken to run at 1.5 GHz, and 4.8 TB/s for all.
 const H200: Gpu = Gpu {
     instruction: 3.0,
     hit: 14.0,
@@ -129,6 +130,9 @@ const H200: Gpu = Gpu {
     sectors: 2.0,
     missed_sectors: 1.14,
 };
+
+/// Lanes of a warp of NVIDIA's.
+const WARP: usize = 32;
 
 /// What warps do on a multiprocessor.
 #[derive(Clone, Copy, Default)]
@@ -205,10 +209,14 @@ impl Gpu {
 }
 
 impl GpuTime {
-    /// The time on an NVIDIA H200; none where memory was not measured, or after a deadlock.
+    /// The time on an NVIDIA H200. None where memory was not measured, after a deadlock, or where warps are not those
+    /// of that GPU: other than 32 lanes in a launch of more, or several warps that share fetches.
     #[must_use]
     pub fn of(outcome: &Outcome) -> Option<GpuTime> {
-        H200.time(&outcome.found::<GpuMemory>()?.work)
+        let work = &outcome.found::<GpuMemory>()?.work;
+        let launches: BTreeSet<u32> = work.iter().map(|work| work.launch).collect();
+        let is_whole = outcome.warp_size == WARP || outcome.warp_size < WARP && launches.len() == work.len();
+        (is_whole && outcome.warps_per_block == 1).then(|| H200.time(work)).flatten()
     }
 }
 
