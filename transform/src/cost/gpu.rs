@@ -114,33 +114,28 @@ fn address(i: Instruction<'_>) -> u32 {
     }
 }
 
-/// Of a division of so many bits, or a remainder.
-pub(super) fn division(i: Instruction<'_>, bits: u32) -> u32 {
+fn division(i: Instruction<'_>, bits: u32) -> u32 {
     use Opcode::*;
     let is_signed = matches!(i.opcode(), LLVMSDiv | LLVMSRem);
     let is_remainder = matches!(i.opcode(), LLVMURem | LLVMSRem);
-    let is_wide = bits > 32;
-    let by = i.operand(1);
-    let count = match by.as_number().map(i64::unsigned_abs) {
+    let count = match i.operand(1).as_number().map(i64::unsigned_abs) {
         _ if bits > 64 => 192,
         Some(by) if by.is_power_of_two() => 1 + 2 * u32::from(is_signed),
-        Some(_) => (if is_wide { 8 } else { 2 }) + 2 * u32::from(is_signed) + 2 * u32::from(is_remainder),
-        None if is_wide => {
-            if is_signed {
-                95
-            } else {
-                79
-            }
-        }
-        None => {
-            if is_signed {
-                25
-            } else {
-                18
-            }
-        }
+        Some(_) => (if bits > 32 { 8 } else { 2 }) + 2 * u32::from(is_signed) + 2 * u32::from(is_remainder),
+        None => return division_by_any(i, bits),
     };
     count * ONE
+}
+
+/// Of a division, or a remainder, by a value of up to 64 bits that is no constant, or that differs.
+pub(super) fn division_by_any(i: Instruction<'_>, bits: u32) -> u32 {
+    let is_signed = matches!(i.opcode(), Opcode::LLVMSDiv | Opcode::LLVMSRem);
+    ONE * match (bits > 32, is_signed) {
+        (true, true) => 95,
+        (true, false) => 79,
+        (false, true) => 25,
+        (false, false) => 18,
+    }
 }
 
 fn call(i: Instruction<'_>, bits: u32) -> u32 {

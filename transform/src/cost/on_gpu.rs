@@ -166,7 +166,7 @@ fn by_processor<'m>(i: Instruction<'m>, second: Option<Value<'m>>, count: i64) -
             }
         }
         LLVMUDiv | LLVMURem | LLVMSDiv | LLVMSRem if !is_constant && elements == 1 => {
-            i64::from(gpu::division(i, width(i.as_value())))
+            i64::from(gpu::division_by_any(i, width(i.as_value())))
         }
         LLVMFDiv => count * elements * if width(i.as_value()) > 32 { 16 * ONE } else { 10 * ONE },
         LLVMICmp if matches!(i.operand(0).type_of().shape(), Shape::Integer(33..) | Shape::Pointer) => {
