@@ -72,32 +72,8 @@ static void *work(void *a) {
         if (round % LANES == id) total[id] += inside(WORK / 4);
         meet();
     }
-#elif FORM == 0
-    take(0);
-    total[0] += inside(SHORT);
-    give(0);
-    total[id] += inside(WORK);
-#elif FORM == 1
-    for (int round = 0; round < 4; round++) {
-        take(0);
-        total[0] += inside(WORK / 4);
-        give(0);
-    }
-#elif FORM == 2
-    take(0);
-    total[0] += inside(WORK / 2);
-    take(1);
-    total[1] += inside(WORK / 2);
-    give(1);
-    give(0);
-#elif FORM == 3
-    if (id & 1) {
-        take(0);
-        total[0] += inside(WORK);
-        give(0);
-    } else {
-        total[id] += inside(WORK);
-    }
+#else
+#include "forms.h"
 #endif
     return a;
 }
