@@ -294,12 +294,19 @@ pub struct Batch {
 }
 
 /// How much a batch holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BatchLengths {
     codes: usize,
     controls: usize,
     sps: usize,
     addresses: usize,
+}
+
+impl BatchLengths {
+    /// How many codes it held.
+    pub(crate) fn codes(&self) -> usize {
+        self.codes
+    }
 }
 
 impl Batch {

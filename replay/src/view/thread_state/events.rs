@@ -60,6 +60,7 @@ impl ThreadState<'_> {
         self.extents.end();
         self.spin.forget();
         self.turns.forget();
+        self.tries = None;
         self.yielded = false;
         self.update();
     }
@@ -137,6 +138,7 @@ impl ThreadState<'_> {
                 self.resolve(false, batch);
                 // What comes behind it may look like another pass of the same loop, and was none.
                 self.spin.forget();
+                self.tries = None;
                 self.yielded = false;
                 if self.extents.end_at_gap() {
                     self.end_extent(batch);
@@ -210,6 +212,7 @@ impl ThreadState<'_> {
             self.task_body = Some(object);
             // Who runs tasks while it waits does work, also where a task writes nothing.
             self.spin.forget();
+            self.tries = None;
         }
         let task = if function == SyncFunction::TaskBody { self.tasks.next().copied() } else { None };
         if self.extents.is_open() {
@@ -315,20 +318,25 @@ impl ThreadState<'_> {
     }
 
     /// Before an instruction that may take or give a lock of the program's own.
-    pub(super) fn act(&mut self, does: Does, word: u64, batch: &mut Batch) {
+    pub(super) fn act(&mut self, does: Does, word: u64, segment: SegmentId, batch: &mut Batch) {
         let Some(can_share) = self.plan.locks.is_own(word) else { return };
         let has = self.held.locks().iter().any(|lock| lock.object == word);
         match does {
-            Does::Takes | Does::MayTake if !has => {
-                let taken = self.held.take(word, can_share && does == Does::MayTake);
+            Does::Takes | Does::MayTake => {
+                let taken = if has { None } else { self.held.take(word, can_share && does == Does::MayTake) };
                 if let Some(lock) = taken
                     && self.extents.is_open()
                     && self.plan.lock_rule.are_taken()
                 {
                     self.acquire(lock, batch);
                 }
+                if self.reason(segment).is_none() && !self.extents.is_fresh() {
+                    self.resolve(true, batch);
+                    self.try_to_take(segment, word, !has, batch);
+                }
             }
             Does::Gives | Does::MayGive if has => {
+                self.tries = None;
                 if let Some(lock) = self.held.give(word) {
                     self.release_if_replayed(lock, batch);
                 }
@@ -342,6 +350,7 @@ impl ThreadState<'_> {
             self.unordered.is_ordered(self.counts.kept);
             self.spin.forget();
             self.turns.forget();
+            self.tries = None;
             push_control(batch, episode);
         }
     }

@@ -132,7 +132,7 @@ impl ThreadState<'_> {
                 OwnLock::Last => last().map(|held| held.object),
             };
             if let Some(word) = word {
-                self.act(does, word, batch);
+                self.act(does, word, id, batch);
             }
         }
         match self.reason(id) {
@@ -142,6 +142,7 @@ impl ThreadState<'_> {
                 }
                 self.resolve(true, batch);
                 self.come_from_loader();
+                self.come_from_try(id, batch);
                 let id = self.perhaps_in_stub(id);
                 self.correct(batch);
                 batch.codes.push(Code::segment(id));
@@ -158,6 +159,7 @@ impl ThreadState<'_> {
                 } else if kind == Kind::Return {
                     self.expected.return_();
                 }
+                self.go_on_from_try(id, batch);
             }
             Some(reason) => {
                 self.resolve(false, batch);
@@ -197,6 +199,7 @@ impl ThreadState<'_> {
             self.counts.spin += self.counts.kept - mark.kept;
             self.counts.kept = mark.kept;
             self.expected = mark.expected;
+            self.perhaps_forget_tries(batch);
         }
         self.spin.mark(first, self.sp, self.held.locks(), self.counts.kept, self.expected, batch);
     }

@@ -21,6 +21,7 @@ impl ThreadState<'_> {
             && !self.turns.is_watching()
             && !self.turns.is_repeating()
             && !self.spin.is_watching()
+            && self.tries.is_none()
             && !self.unsettled
             && !self.yielded
             && if self.extents.is_open() { !self.stack.in_leaf() } else { facts.flags.has(Flags::ENTRY) }

@@ -16,8 +16,7 @@ mod in_parts;
 mod in_pieces;
 mod linkage;
 mod openmp;
-mod spin;
-mod turns;
+mod waiting;
 mod whole;
 
 use std::ops::Range;
@@ -31,8 +30,9 @@ use self::extents::Extents;
 use self::linkage::Linkage;
 use self::openmp::OpenMp;
 pub(super) use self::openmp::Side;
-use self::spin::Spin;
-use self::turns::Turns;
+use self::waiting::spin::Spin;
+use self::waiting::tries::Tries;
+use self::waiting::turns::Turns;
 
 use super::code::filter::Class;
 use super::first_look::leagues::InLeague;
@@ -98,6 +98,8 @@ pub(super) struct ThreadState<'a> {
     stack_top: u64,
     spin: Spin,
     turns: Turns,
+    /// Tries to take a lock of the program's own.
+    tries: Option<Box<Tries>>,
     /// The last segment of the batch before.
     previous: Option<SegmentId>,
     /// How many codes more than it has the batch would have unfolded.
@@ -157,6 +159,7 @@ impl<'a> ThreadState<'a> {
             stack_top: 0,
             spin: Spin::default(),
             turns: Turns::default(),
+            tries: None,
             previous: None,
             folded_away: 0,
             closed: Vec::new(),
@@ -332,7 +335,8 @@ impl<'a> ThreadState<'a> {
             && !self.drops_critical()
             && self.frames.handlers() == 0
             && !self.spin.is_watching()
-            && !self.turns.is_watching();
+            && !self.turns.is_watching()
+            && self.tries.is_none();
         self.raise_ceiling();
     }
 }
@@ -352,6 +356,7 @@ impl Follower for ThreadState<'_> {
         !matches!(self.pending, Pending::Call { .. })
             && !self.spin.is_watching()
             && !self.turns.is_watching()
+            && self.tries.is_none()
             && batch.codes.last().is_some_and(|c| !c.is_control())
     }
 

@@ -14,7 +14,8 @@
 //!
 //! A plain store of 0 gives a word where its address stands in the code. Where it does not, such a store gives the word
 //! that the thread took last, if one instruction stores so many bytes just once each time that a thread has taken the
-//! word; of several, the last.
+//! word; of several, the last of those that find the word by the register and distance by which it was taken, or else
+//! the last.
 
 use heuristics::SegmentTable;
 use machine::{Instruction, Operand, Operation, Register};
@@ -52,6 +53,8 @@ struct Act {
     word: Word,
     /// How many bytes it has.
     size: u16,
+    /// By which register it finds the word, and how far from there.
+    at: Option<(Register, i64)>,
 }
 
 /// Which word an instruction acts on.
@@ -101,7 +104,8 @@ impl<'a> Acts<'a> {
                         code[i].filter(|one| one.is_atomic() && instruction.memory > 0 && !is_in_library(trace, pc));
                     let Some(does) = atomic.and_then(|one| does(one, constant)) else { continue };
                     let size = code[i].and_then(Instruction::address).map_or(0, |memory| memory.size);
-                    acts.push(Act { pc, number: i, does, is_open, word: Word::Recorded(at), size });
+                    let (word, at) = (Word::Recorded(at), code[i].and_then(by_register));
+                    acts.push(Act { pc, number: i, does, is_open, word, size, at });
                     if does == Does::Takes || is_open {
                         taken.extend(code[i].and_then(Instruction::place));
                         sizes.insert(size);
@@ -124,8 +128,9 @@ impl<'a> Acts<'a> {
                         Some(place) => taken.contains(&place).then_some(Word::At(place)),
                         None => (!memory.is_in_frame()).then_some(Word::Unknown),
                     };
-                    let (pc, does, size) = (one.pc(), Does::Gives, memory.size);
-                    word.filter(|_| !is_in_library(trace, pc)).map(|word| Act { pc, number, does, is_open, word, size })
+                    let (pc, does, size, at) = (one.pc(), Does::Gives, memory.size, by_register(one));
+                    let word = word.filter(|_| !is_in_library(trace, pc))?;
+                    Some(Act { pc, number, does, is_open, word, size, at })
                 }));
                 acts.sort_by_key(|act| act.number);
             }
@@ -155,6 +160,12 @@ impl<'a> Acts<'a> {
     pub fn has(&self, block: BlockId) -> bool {
         !self.by_block[block.index()].is_empty()
     }
+}
+
+/// The register at whose distance from it the instruction accesses memory.
+fn by_register(instruction: Instruction) -> Option<(Register, i64)> {
+    let memory = instruction.address().filter(|memory| memory.index.is_none())?;
+    Some((memory.base?.register, memory.displacement))
 }
 
 /// What an atomic instruction may do to a lock, by the constants in registers.
@@ -217,6 +228,7 @@ fn constant(code: &[Option<Instruction<'_>>], at: usize, register: Register, lea
 #[derive(Clone, Debug, Default)]
 struct Use {
     size: u16,
+    at: Option<(Register, i64)>,
     has: bool,
     /// What may have taken it, if it is not sure that the thread has it.
     unsure: Option<Pc>,
@@ -227,6 +239,8 @@ struct Use {
     strays: u32,
     /// Stores since it was taken last, by unknown addresses, each with how often it was run.
     stores: Vec<(Pc, u32)>,
+    /// Of them, those by the register and distance by which it was taken.
+    alike: Vec<Pc>,
     /// Those that were run once each time that the word was taken; none before there were any.
     once: Option<Vec<Pc>>,
 }
@@ -249,7 +263,7 @@ impl Use {
             }
             return refuted;
         }
-        (self.has, self.size, self.unsure) = (true, act.size, (!is_sure).then_some(act.pc));
+        (self.has, self.size, self.at, self.unsure) = (true, act.size, act.at, (!is_sure).then_some(act.pc));
         *if is_sure { &mut self.takes } else { &mut self.may_take } += 1;
         None
     }
@@ -280,6 +294,9 @@ impl Use {
     }
 
     fn store(&mut self, act: &Act) {
+        if self.at == act.at && !self.alike.contains(&act.pc) && self.alike.len() < MOST_STORES {
+            self.alike.push(act.pc);
+        }
         // The order is that of the last time.
         let times = self.stores.iter().position(|(pc, _)| *pc == act.pc).map_or(0, |at| self.stores.remove(at).1);
         if self.stores.len() < MOST_STORES {
@@ -327,9 +344,11 @@ impl Uses {
                     None => return,
                 },
                 Word::Unknown => {
-                    // Of locks in each other, the inner one first.
+                    // Of locks in each other the one that was taken by such an address, or the inner one.
                     let awaits = |word: &&u64| self.words.get(*word).is_some_and(|used| used.awaits(act));
-                    let word = self.has.iter().rev().find(awaits).or(self.has.last());
+                    let is_alike = |word: &&u64| awaits(word) && self.words[*word].at == act.at;
+                    let inner_first = || self.has.iter().rev();
+                    let word = inner_first().find(is_alike).or_else(|| inner_first().find(awaits)).or(self.has.last());
                     if let Some(used) = word.and_then(|word| self.words.get_mut(word)) {
                         used.store(act);
                     }
@@ -428,9 +447,11 @@ impl Uses {
                 self.refuted.insert(unsure);
             }
             let of_atomics = |once: &'_ &Vec<Pc>| once.iter().rfind(|pc| self.of_atomics.contains(*pc)).copied();
+            let alike = |once: &'_ &Vec<Pc>| once.iter().rfind(|pc| used.alike.contains(*pc)).copied();
             let once = used.once.as_ref();
-            if let Some(last) = &once.as_ref().and_then(of_atomics).or(once.and_then(|once| once.last()).copied()) {
-                self.places.entry(word).or_default().insert(*last);
+            let sure = once.as_ref().and_then(of_atomics).or(once.as_ref().and_then(alike));
+            if let Some(last) = sure.or(once.and_then(|once| once.last()).copied()) {
+                self.places.entry(word).or_default().insert(last);
             }
         }
     }

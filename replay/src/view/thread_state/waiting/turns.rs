@@ -14,9 +14,9 @@ use heuristics::SegmentId;
 use rustc_hash::FxHashMap;
 use trace_format::{BlockId, Pc, SpEffect};
 
-use super::super::blocks::Facts;
-use super::super::locks::HeldLock;
-use super::{Counts, Expected, ThreadState};
+use super::super::super::blocks::Facts;
+use super::super::super::locks::HeldLock;
+use super::super::{Counts, Expected, ThreadState};
 use crate::lanes::stream::BatchLengths;
 use crate::waiting::leads_to;
 use crate::{Batch, Code};
@@ -74,7 +74,7 @@ impl Repeat {
 
 /// The turns that are watched, and the one that is made over and over.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Turns {
+pub(in crate::view::thread_state) struct Turns {
     way: Vec<SegmentId>,
     marks: Vec<Mark>,
     repeat: Option<Box<Repeat>>,
@@ -101,7 +101,7 @@ impl Turns {
 
 impl ThreadState<'_> {
     /// Before a segment: takes the turn before out again, or watches for the next.
-    pub(super) fn watch_for_turns(&mut self, segment: SegmentId, batch: &mut Batch) {
+    pub(in crate::view::thread_state) fn watch_for_turns(&mut self, segment: SegmentId, batch: &mut Batch) {
         if self.stack.in_leaf() {
             return;
         }
@@ -206,6 +206,8 @@ impl ThreadState<'_> {
         let mark = &self.turns.marks[at];
         let segments = self.turns.way.split_off(mark.from);
         batch.truncate(&mark.lengths);
+        self.perhaps_forget_tries(batch);
+        let mark = &self.turns.marks[at];
         let mut counts = self.counts.since(&mark.counts);
         counts.spin += std::mem::take(&mut counts.kept);
         self.counts = mark.counts;
@@ -218,7 +220,7 @@ impl ThreadState<'_> {
     }
 
     /// Whether the block is a part of turns that are made over and over, and needs nothing done.
-    pub(super) fn repeats(&mut self, block: BlockId, facts: Facts, sps: &[u64], memory: &[u64]) -> bool {
+    pub(in crate::view::thread_state) fn repeats(&mut self, block: BlockId, facts: Facts, sps: &[u64], memory: &[u64]) -> bool {
         let Some(repeat) = &mut self.turns.repeat else { return false };
         if !sps.is_empty() {
             return false;
@@ -242,7 +244,7 @@ impl ThreadState<'_> {
 
     /// Whether the segment is the next one of a turn that is made over and over, and needs nothing done. If it is not,
     /// the segments of the last turn are run.
-    pub(super) fn repeats_segment(&mut self, segment: SegmentId, addresses: &[u64], batch: &mut Batch) -> bool {
+    pub(in crate::view::thread_state) fn repeats_segment(&mut self, segment: SegmentId, addresses: &[u64], batch: &mut Batch) -> bool {
         let Some(repeat) = &mut self.turns.repeat else { return false };
         if repeat.segments[repeat.come % repeat.segments.len()] != segment {
             self.end_repeat(Some(segment), batch);
@@ -263,7 +265,7 @@ impl ThreadState<'_> {
 
     /// Runs the segments of the last turn, which was not made to its end, or was the last; before this segment, where
     /// one follows at once.
-    pub(super) fn end_repeat(&mut self, next: Option<SegmentId>, batch: &mut Batch) {
+    pub(in crate::view::thread_state) fn end_repeat(&mut self, next: Option<SegmentId>, batch: &mut Batch) {
         let Some(repeat) = self.turns.repeat.take() else { return };
         let plan = self.plan;
         let ways = self.turns.marks.last().and_then(|mark| mark.ways);

@@ -7,8 +7,8 @@
 
 use heuristics::SegmentId;
 
-use super::super::locks::HeldLock;
-use super::Expected;
+use super::super::super::locks::HeldLock;
+use super::super::Expected;
 use crate::Batch;
 
 /// How many kept basic blocks a spin-wait loop has at most.
@@ -16,7 +16,7 @@ const WINDOW: u64 = 8;
 
 /// The stream's state before a segment at which a thread may be spinning.
 #[derive(Clone, Debug)]
-pub(super) struct Mark {
+pub(in crate::view::thread_state) struct Mark {
     segment: SegmentId,
     sp: u64,
     held: Vec<HeldLock>,
@@ -34,7 +34,7 @@ pub(super) struct Mark {
 
 /// The marks of the last few basic blocks, oldest first.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Spin {
+pub(in crate::view::thread_state) struct Spin {
     marks: Vec<Mark>,
     blocks: u64,
 }
