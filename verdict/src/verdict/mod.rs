@@ -9,6 +9,7 @@ pub(crate) mod advice;
 pub(crate) mod balance;
 pub(crate) mod coverage;
 pub(crate) mod filling;
+mod headline;
 mod kinds;
 pub(crate) mod locking;
 mod time;
@@ -27,6 +28,7 @@ use trace_format::Trace;
 use self::advice::{Advisor, Place};
 use self::balance::Balance;
 use self::coverage::{Coverage, share};
+use self::headline::Waits;
 use self::locking::{LockTrials, Locking};
 use crate::Machine;
 use crate::machine::unit;
@@ -129,6 +131,8 @@ pub struct Verdict {
     pub figure: Figure,
     /// Whether the figure says something about the program: not for a single lane, nor where it is chance.
     pub holds: bool,
+    /// Whether lanes wait for what lockstep does not order: then a GPU's efficiency is at most that of the figure.
+    pub is_at_most: bool,
     /// Which part of the program the lanes are.
     pub coverage: Coverage,
     /// How evenly work is spread, where lanes are threads.
@@ -147,17 +151,6 @@ pub struct Verdict {
     pub places: Vec<Place>,
     /// Whether those belong to the pieces of work as lanes, since nothing holds for the threads.
     pub places_are_of_items: bool,
-}
-
-/// How good an efficiency is, in a sentence without its end.
-fn judgement(efficiency: f64) -> &'static str {
-    match efficiency {
-        e if e >= 0.9 => "these lanes run very well in lockstep",
-        e if e >= 0.7 => "these lanes run well in lockstep",
-        e if e >= 0.45 => "these lanes run in lockstep with losses",
-        e if e >= 0.2 => "these lanes run badly in lockstep",
-        _ => "these lanes hardly run in lockstep at all",
-    }
 }
 
 impl Verdict {
@@ -190,12 +183,19 @@ impl Verdict {
         Verdict {
             headline: match withheld {
                 Some(doubt) => format!("withheld: {doubt}."),
-                None => headline((figure, locking.as_ref()), &coverage, (balance.as_ref(), is_chance), items, outcome),
+                None => headline::of(
+                    (figure, locking.as_ref(), Waits::of(view)),
+                    &coverage,
+                    (balance.as_ref(), is_chance),
+                    items,
+                    outcome,
+                ),
             },
             warnings: warnings(figure, balance.as_ref(), items, outcome, view),
             sentences: sentences(outcome, locking.as_ref(), *suggestions, source),
             time: time::on(figure.machine, outcome).filter(|_| !alone && withheld.is_none()),
             holds: !alone && !is_chance && withheld.is_none(),
+            is_at_most: Waits::of(view) == Waits::NotAllOrdered,
             figure: figure.clone(),
             coverage,
             items: items.cloned(),
@@ -280,6 +280,7 @@ impl Verdict {
         let mut all = json!({
             "headline": self.headline,
             "holds": self.holds,
+            "is_at_most": self.is_at_most,
             "machine": machine,
             "heuristic": model,
             "efficiency": efficiency,
@@ -323,67 +324,6 @@ fn gain(before: f64, remedy: &advice::Remedy) -> String {
         replay::suggest::Basis::About => format!("about {from} -> {to}"),
         replay::suggest::Basis::Replayed => format!("as replayed {from} -> {to}"),
     }
-}
-
-fn headline(
-    (figure, locking): (&Figure, Option<&Locking>),
-    coverage: &Coverage,
-    (balance, is_chance): (Option<&Balance>, bool),
-    items: Option<&Items>,
-    outcome: &Outcome,
-) -> String {
-    let on = figure.machine.map_or_else(|| format!("under {}", figure.model), |machine| format!("on {machine}"));
-    let of_items = items.map_or_else(String::new, |items| {
-        let sample =
-            items.replayed.map_or_else(String::new, |replayed| format!("; {} were replayed", grouped(replayed as u64)));
-        format!(
-            " With {} as lanes ({} of them, in warps of {}{sample}) it is {} {on}: replay {}.",
-            items.what,
-            grouped(items.lanes as u64),
-            items.warp_size,
-            share(items.efficiency),
-            items.typed
-        )
-    });
-    let of_locks = locking.and_then(|locking| locking.meeting).map_or_else(String::new, |meeting| {
-        let meeting = share(meeting);
-        format!(" as a port of the lock would run, {meeting} with lanes made to meet behind the lock")
-    });
-    let little = match coverage.rest() {
-        rest if rest.is_empty() => rest,
-        rest => format!(" In the lanes is only {} of the program{rest}.", share(coverage.share())),
-    };
-    if outcome.lanes < 2 {
-        let what_to_do = match items {
-            Some(_) => of_items,
-            None => " Run the program with more threads, or take pieces of work as lanes: the iterations of a loop \
-                     (replay --loops lists loops), or the calls of a function (--lanes calls --region NAME; a \
-                     function that was inlined needs noinline)."
-                .to_owned(),
-        };
-        return format!("none: a single lane has no other to run with.{little}{what_to_do}");
-    }
-    if let Some(balance) = balance.filter(|_| is_chance) {
-        return format!(
-            "none of these threads: which lane ran what was decided while recording ({}), and one of {} lanes has {} \
-             of all instructions. Their {}{of_locks} is chance.{little}{of_items}",
-            balance.schedule.map_or("", balance::Schedule::phrase),
-            outcome.lanes,
-            share(balance.longest),
-            share(figure.efficiency)
-        );
-    }
-    let number = match figure.most - figure.least > FAR_APART {
-        true => format!("between {} and {} SIMT efficiency {on}", share(figure.least), share(figure.most)),
-        false => format!("{} SIMT efficiency {on}", share(figure.efficiency)),
-    };
-    let but = match coverage.is_low() {
-        true => format!(", but they are only {} of the program{}", share(coverage.share()), coverage.rest()),
-        false => String::new(),
-    };
-    let deals_out = balance.and_then(|balance| balance.schedule).is_some_and(balance::Schedule::deals_out);
-    let of_items = if deals_out { of_items } else { String::new() };
-    format!("{number}{of_locks}: {}{but}.{of_items}", judgement(figure.efficiency))
 }
 
 fn warnings(

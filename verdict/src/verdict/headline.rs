@@ -1,0 +1,112 @@
+//! The first sentence of a verdict.
+
+use attribution::table::grouped;
+use replay::Outcome;
+use replay::view::View;
+
+use super::balance::{self, Balance};
+use super::coverage::{Coverage, share};
+use super::locking::Locking;
+use super::{FAR_APART, Figure, Items};
+
+/// Whether lockstep knows what lanes wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Waits {
+    AllOrdered,
+    NotAllOrdered,
+}
+
+impl Waits {
+    pub fn of(view: &View) -> Waits {
+        let summary = view.summary();
+        if summary.unordered.is_empty() && summary.own_waits == 0 { Waits::AllOrdered } else { Waits::NotAllOrdered }
+    }
+}
+
+/// Lanes run badly below this efficiency.
+const BAD: f64 = 0.45;
+
+/// How good an efficiency is, in a sentence without its end.
+fn judgement(efficiency: f64) -> &'static str {
+    match efficiency {
+        e if e >= 0.9 => "these lanes run very well in lockstep",
+        e if e >= 0.7 => "these lanes run well in lockstep",
+        e if e >= BAD => "these lanes run in lockstep with losses",
+        e if e >= 0.2 => "these lanes run badly in lockstep",
+        _ => "these lanes hardly run in lockstep at all",
+    }
+}
+
+pub(super) fn of(
+    (figure, locking, waits): (&Figure, Option<&Locking>, Waits),
+    coverage: &Coverage,
+    (balance, is_chance): (Option<&Balance>, bool),
+    items: Option<&Items>,
+    outcome: &Outcome,
+) -> String {
+    let on = figure.machine.map_or_else(|| format!("under {}", figure.model), |machine| format!("on {machine}"));
+    let of_items = items.map_or_else(String::new, |items| {
+        let sample =
+            items.replayed.map_or_else(String::new, |replayed| format!("; {} were replayed", grouped(replayed as u64)));
+        format!(
+            " With {} as lanes ({} of them, in warps of {}{sample}) it is {} {on}: replay {}.",
+            items.what,
+            grouped(items.lanes as u64),
+            items.warp_size,
+            share(items.efficiency),
+            items.typed
+        )
+    });
+    let of_locks = locking.and_then(|locking| locking.meeting).map_or_else(String::new, |meeting| {
+        let meeting = share(meeting);
+        format!(" as a port of the lock would run, {meeting} with lanes made to meet behind the lock")
+    });
+    let little = match coverage.rest() {
+        rest if rest.is_empty() => rest,
+        rest => format!(" In the lanes is only {} of the program{rest}.", share(coverage.share())),
+    };
+    if outcome.lanes < 2 {
+        let what_to_do = match items {
+            Some(_) => of_items,
+            None => " Run the program with more threads, or take pieces of work as lanes: the iterations of a loop \
+                     (replay --loops lists loops), or the calls of a function (--lanes calls --region NAME; a \
+                     function that was inlined needs noinline)."
+                .to_owned(),
+        };
+        return format!("none: a single lane has no other to run with.{little}{what_to_do}");
+    }
+    if let Some(balance) = balance.filter(|_| is_chance) {
+        return format!(
+            "none of these threads: which lane ran what was decided while recording ({}), and one of {} lanes has {} \
+             of all instructions. Their {}{of_locks} is chance.{little}{of_items}",
+            balance.schedule.map_or("", balance::Schedule::phrase),
+            outcome.lanes,
+            share(balance.longest),
+            share(figure.efficiency)
+        );
+    }
+    let is_range = figure.most - figure.least > FAR_APART;
+    let number = match waits {
+        Waits::NotAllOrdered if is_range => format!("at most {} SIMT efficiency {on}", share(figure.most)),
+        Waits::NotAllOrdered => format!("at most {} SIMT efficiency {on}", share(figure.efficiency)),
+        Waits::AllOrdered if is_range => {
+            format!("between {} and {} SIMT efficiency {on}", share(figure.least), share(figure.most))
+        }
+        Waits::AllOrdered => format!("{} SIMT efficiency {on}", share(figure.efficiency)),
+    };
+    // A bound says something only where it is low.
+    let judgement = match waits {
+        Waits::NotAllOrdered if figure.efficiency >= BAD => {
+            "lanes wait for each other in a way that lockstep does not order, so how well they run in lockstep is not \
+             known"
+        }
+        _ => judgement(figure.efficiency),
+    };
+    let but = match coverage.is_low() {
+        true => format!(", but they are only {} of the program{}", share(coverage.share()), coverage.rest()),
+        false => String::new(),
+    };
+    let deals_out = balance.and_then(|balance| balance.schedule).is_some_and(balance::Schedule::deals_out);
+    let of_items = if deals_out { of_items } else { String::new() };
+    format!("{number}{of_locks}: {judgement}{but}.{of_items}")
+}
