@@ -13,8 +13,8 @@ pub const STATUSES: &[(u8, &str)] = &[
     (WRITE, "a file cannot be written"),
     (DEADLOCK, "every requested heuristic deadlocks"),
     (BELOW, "check: the SIMT efficiency is below the requested minimum"),
-    (DIFFERS, "dump --verify, replay --check: the decoders differ about an instruction of the trace"),
-    (OUTPUTS, "compare: the two builds print different things"),
+    (DIFFERS, "check, dump --verify, replay --check: the decoders differ about an instruction of the trace"),
+    (OUTPUTS, "diff: the two programs print different things"),
     (BUG, "a bug in lockstep"),
     (TRACING, "trace: the program could not be recorded, or never reached the part to record"),
     (NOT_EXECUTABLE, "trace: the program cannot be executed"),
@@ -23,7 +23,7 @@ pub const STATUSES: &[(u8, &str)] = &[
 
 /// The same as the end of every help page.
 pub(crate) const HELP: &str = "Exit status: 0; 2 wrong usage, or options that do not go together; 3 unreadable trace; 4 a \
-    request that this trace cannot meet; 5 unwritable file; 6 every heuristic deadlocks; 7 check: efficiency too low; 8 decoders differ; 9 compare: \
+    request that this trace cannot meet; 5 unwritable file; 6 every heuristic deadlocks; 7 check: efficiency too low; 8 decoders differ; 9 diff: \
     outputs differ; 70 bug. trace: the program's own, 128+n when signal n killed it; 125 it could not be recorded, \
     126 it could not be executed, 127 it was not found.";
 

@@ -23,47 +23,69 @@ pub use exit::STATUSES;
 /// Would the threads of this program run well in lockstep, as a GPU warp or a SIMD unit runs them? Where do they
 /// diverge?
 #[derive(Parser)]
-#[command(name = "lockstep", version, max_term_width = 110, after_help = exit::HELP)]
+#[command(name = "lockstep", version, max_term_width = 110, after_help = format!("{}\n\n{}", MORE, exit::HELP))]
 struct Lockstep {
     #[command(subcommand)]
     verb: Verb,
 }
 
+/// Those below the first seven are shown by `lockstep help all`.
 #[derive(Subcommand)]
 enum Verb {
     Trace(verbs::trace::Args),
     Replay(verbs::replay::Args),
-    Suggest(verbs::suggest::Args),
+    Report(verbs::report::Args),
     Diff(verbs::diff::Args),
     Check(verbs::check::Args),
-    Report(verbs::report::Args),
-    Compare(verbs::compare::Args),
-    Export(verbs::export::Args),
-    Plot(verbs::plot::Args),
-    Dump(verbs::dump::Args),
-    Convert(verbs::convert::Args),
-    Heuristics(verbs::heuristics::Args),
-    Setup(verbs::setup::Args),
+    Suggest(verbs::suggest::Args),
     /// Compile C with clang 19 and apply transformations to the optimised code
     #[cfg(feature = "transform")]
     #[command(disable_help_flag = true)]
     Cc(elsewhere::Args),
     /// Compile C++ as cc compiles C: cc with --compiler clang++-19
     #[cfg(feature = "transform")]
-    #[command(name = "c++", disable_help_flag = true)]
+    #[command(name = "c++", disable_help_flag = true, hide = true)]
     Cxx(elsewhere::Args),
     /// Apply transformations to LLVM IR (bitcode or text)
     #[cfg(feature = "transform")]
-    #[command(disable_help_flag = true)]
+    #[command(disable_help_flag = true, hide = true)]
     Transform(elsewhere::Args),
     /// Say which values, branches and memory accesses are uniform, affine in the thread's number, or divergent
     #[cfg(feature = "transform")]
-    #[command(disable_help_flag = true)]
+    #[command(disable_help_flag = true, hide = true)]
     Analyze(elsewhere::Args),
     /// Test what `lockstep analyze` proves about a program against a trace of it
     #[cfg(feature = "transform")]
-    #[command(disable_help_flag = true)]
+    #[command(disable_help_flag = true, hide = true)]
     Verify(elsewhere::Args),
+    #[command(hide = true)]
+    Heuristics(verbs::heuristics::Args),
+    #[command(hide = true)]
+    Export(verbs::export::Args),
+    #[command(hide = true)]
+    Plot(verbs::plot::Args),
+    #[command(hide = true)]
+    Dump(verbs::dump::Args),
+    #[command(hide = true)]
+    Convert(verbs::convert::Args),
+    #[command(hide = true)]
+    Setup(verbs::setup::Args),
+    #[command(hide = true)]
+    Compare(verbs::compare::Args),
+}
+
+/// What the list of verbs ends with.
+const MORE: &str = "More verbs, for compilers, files and models: lockstep help all.";
+
+/// The command as `lockstep help all` shows it, and as completions and manual pages know it.
+fn with_all_verbs(command: clap::Command) -> clap::Command {
+    let names: Vec<String> = command.get_subcommands().map(|verb| verb.get_name().to_owned()).collect();
+    names.into_iter().fold(command.after_help(exit::HELP), |command, name| {
+        command.mut_subcommand(name, |verb| {
+            let is_old = verb.get_name() == "compare";
+            verb.hide(is_old)
+        })
+    })
 }
 
 /// The verbs that need LLVM. They are another binary's, `lockstep-llvm`, so that the rest starts without it.
@@ -123,6 +145,11 @@ fn lockstep(arguments: Vec<OsString>) -> anyhow::Result<ExitCode> {
     if let Some(words) = elsewhere::words(&arguments) {
         return elsewhere::start(&words);
     }
+    if arguments[1..] == ["help", "all"] {
+        let help = with_all_verbs(Lockstep::command()).render_help().to_string();
+        output::show(&help, output::WithColours::No)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     match parse::<Lockstep>(arguments)?.verb {
         Verb::Trace(args) => verbs::trace::run(&args),
         Verb::Replay(args) => verbs::replay::run(&args),
@@ -130,13 +157,16 @@ fn lockstep(arguments: Vec<OsString>) -> anyhow::Result<ExitCode> {
         Verb::Diff(args) => verbs::diff::run(&args),
         Verb::Check(args) => verbs::check::run(&args),
         Verb::Report(args) => verbs::report::run(&args),
-        Verb::Compare(args) => verbs::compare::run(&args),
+        Verb::Compare(args) => {
+            output::say!("lockstep: compare is a part of diff now: lockstep diff BEFORE AFTER [-- ARGUMENTS]");
+            verbs::compare::run(&args)
+        }
         Verb::Export(args) => verbs::export::run(&args),
         Verb::Plot(args) => verbs::plot::run(&args),
         Verb::Dump(args) => verbs::dump::run(&args),
         Verb::Convert(args) => verbs::convert::run(&args),
         Verb::Heuristics(args) => verbs::heuristics::run(&args),
-        Verb::Setup(args) => verbs::setup::run(&args, Lockstep::command()),
+        Verb::Setup(args) => verbs::setup::run(&args, with_all_verbs(Lockstep::command())),
         #[cfg(feature = "transform")]
         Verb::Cc(args) => args.start("cc"),
         #[cfg(feature = "transform")]
@@ -166,7 +196,7 @@ pub fn with_llvm(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 /// The command with all options of all verbs, for completions and manual pages.
 #[cfg(feature = "transform")]
 fn whole_command() -> clap::Command {
-    let mut whole = Lockstep::command();
+    let mut whole = with_all_verbs(Lockstep::command());
     for verb in WithLlvm::command().get_subcommands() {
         whole = whole.mut_subcommand(verb.get_name(), |_| verb.clone());
     }

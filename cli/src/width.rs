@@ -11,10 +11,12 @@ static WIDE: AtomicBool = AtomicBool::new(false);
 
 #[derive(clap::Args)]
 pub(crate) struct Wide {
-    /// Print tables and notes at full width. By default they fit the terminal: names of functions, files and models are
-    /// shortened in the middle, and notes wrap. Output to a file or pipe is not cut unless the environment variable
-    /// COLUMNS gives a number of columns. JSON and CSV are never cut
-    #[arg(long)]
+    /// Print tables and notes at full width
+    ///
+    /// By default they fit the terminal: names of functions, files and models are shortened in the middle, and notes
+    /// wrap. Output to a file or pipe is not cut unless the environment variable COLUMNS gives a number of columns.
+    /// JSON and CSV are never cut
+    #[arg(long, hide_short_help = true)]
     wide: bool,
 }
 

@@ -15,7 +15,7 @@ function judgement(efficiency) {
   if (efficiency >= 0.7) return "These threads run well in lockstep.";
   if (efficiency >= 0.45) return "These threads run in lockstep with losses.";
   if (efficiency >= 0.2) return "These threads run badly in lockstep.";
-  return "These threads hardly run in lockstep at all.";
+  return "These threads run very badly in lockstep.";
 }
 
 /** What would help, from where most is lost. */

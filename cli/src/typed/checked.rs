@@ -2,6 +2,7 @@
 
 use std::ops::Deref;
 
+use clap::builder::Resettable;
 use clap::{ArgMatches, Command, Error, FromArgMatches};
 
 /// Options that do not all go together.
@@ -27,7 +28,8 @@ impl<T> Deref for Checked<T> {
 
 impl<T: Check> clap::Args for Checked<T> {
     fn augment_args(command: Command) -> Command {
-        T::augment_args(command)
+        // What comes behind these options is not under their heading.
+        T::augment_args(command).next_help_heading(Resettable::Reset)
     }
 
     fn augment_args_for_update(command: Command) -> Command {

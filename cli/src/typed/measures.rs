@@ -6,7 +6,10 @@ use attribution::Source;
 use clap::builder::{RangedU64ValueParser, ValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Command, Error, FromArgMatches};
 use replay::metrics::Measure;
-use replay::registry::{Entry, PARAMETERS, Parameter, Switch, measures};
+use replay::registry::{Entry, MEMORY, PARAMETERS, Parameter, Switch, measures};
+
+/// What the options are for.
+const HEADING: &str = "What is measured";
 
 /// The measures that were asked for by their own options.
 #[derive(Clone, Default)]
@@ -63,7 +66,11 @@ fn switches() -> Vec<&'static Switch> {
 impl clap::Args for Measures {
     fn augment_args(command: Command) -> Command {
         let argument = |switch: &Switch| {
-            let argument = Arg::new(switch.name).long(switch.name).help(switch.help);
+            let argument = Arg::new(switch.name)
+                .long(switch.name)
+                .help(switch.help)
+                .help_heading(HEADING)
+                .hide_short_help(switch.name != MEMORY.name);
             match switch.number {
                 None => argument.action(ArgAction::SetTrue),
                 Some((least, most)) => {
@@ -76,6 +83,8 @@ impl clap::Args for Measures {
             Arg::new(parameter.name)
                 .long(parameter.name)
                 .help(parameter.help)
+                .help_heading(HEADING)
+                .hide_short_help(true)
                 .value_name("NAME")
                 .action(ArgAction::Append)
         };

@@ -7,15 +7,17 @@ use verdict::reorder::Reorder;
 /// What was typed.
 #[derive(clap::Args, Clone)]
 pub(crate) struct ReorderOptions {
-    /// Regroup lanes each time that they come to this line (file.c:42) or address, as shader execution reordering does:
-    /// those that come there for the same time are sorted by --key and make new warps. Shown beside the same lanes
-    /// without it
+    /// Regroup lanes each time that they come to this line or address
+    ///
+    /// As shader execution reordering does: those that come there for the same time are sorted by --key and make new
+    /// warps. Shown beside the same lanes without it
     #[arg(long, value_name = "PLACE")]
     reorder: Option<Place>,
 
-    /// What --reorder sorts lanes by: path, trips or instructions, of what they run up to where they are regrouped
-    /// next. Default: path
-    #[arg(long, value_name = "KEY", requires = "reorder", value_parser = key)]
+    /// What --reorder sorts lanes by: path, trips or instructions
+    ///
+    /// Of what they run up to where they are regrouped next. Default: path
+    #[arg(long, value_name = "KEY", requires = "reorder", value_parser = key, hide_short_help = true)]
     key: Option<SortKey>,
 }
 

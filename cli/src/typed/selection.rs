@@ -22,50 +22,67 @@ use crate::typed::widths::{Groups, Widths};
 
 /// The part of a trace that is replayed, and its warps.
 #[derive(clap::Args, Clone)]
+#[command(next_help_heading = "What is replayed, and as which lanes")]
 pub(crate) struct Selection {
-    /// The part of the run to replay: auto (what the threads were started for, or the parallel regions), all, markers
-    /// (what each thread runs between its `LOCKSTEP_BEGIN` and `LOCKSTEP_END`), or a function's name
+    /// The part of the run: auto, all, markers, or a function
+    ///
+    /// auto: what the threads were started for, or the parallel regions; markers: what each thread runs between its
+    /// `LOCKSTEP_BEGIN` and `LOCKSTEP_END`; or a function's name
     #[arg(long, value_name = "REGION", default_value = "auto")]
     pub(crate) region: Region,
 
-    /// What is a lane. Default: threads; with --loop, iterations
+    /// What is a lane
+    ///
+    /// Default: threads; with --loop, iterations
     #[arg(long, value_name = "WHAT", value_enum)]
     pub(crate) lanes: Option<LaneKind>,
 
-    /// The loop whose iterations are lanes: a line (solve.c:120) or an address. A program without threads has loops
-    /// too; its whole run is then the region. `replay --loops` lists the loops
+    /// The loop whose iterations are lanes: solve.c:120 or an address
+    ///
+    /// A program without threads has loops too; its whole run is then the region. `replay --loops` lists the loops
     #[arg(long = "loop", value_name = "PLACE")]
     pub(crate) at_loop: Option<Place>,
 
-    /// The code to replay: all (except the inside of the thread runtime and of mathematical functions, which a GPU has
-    /// its own of), main (of that, the main executable only), or whole (with the inside of mathematical functions)
+    /// The code to replay: all, main or whole
+    ///
+    /// all: except the inside of the thread runtime and of mathematical functions, which a GPU has its own of; main: of
+    /// that, the main executable only; whole: with the inside of mathematical functions
     #[arg(long, value_name = "CODE", default_value = "all")]
     pub(crate) code: CodeFilter,
 
-    /// The rule for locks: serialize (one lane of a warp at a time; a model that deadlocks is shown with simt), simt
-    /// (lanes that reach a lock together take turns, as in a GPU program's loop), drop (critical sections are left
-    /// out), ignore; for replay also several with commas, or all, to compare them
+    /// The rule for locks: serialize, simt, drop or ignore
+    ///
+    /// serialize: one lane of a warp at a time; a model that deadlocks is shown with simt; simt: lanes that reach a
+    /// lock together take turns, as in a GPU program's loop; drop: critical sections are left out; ignore: locks are.
+    /// For replay also several with commas, or all, to compare them
     #[arg(long, value_name = "LOCKS", default_value = "serialize")]
     pub(crate) locks: LockRules,
 
-    /// Which spin loops count as waiting and are left out: auto (those that certainly wait), keep (only those with a
-    /// `pause` or a yield), or a line or address (as auto, and the loop there)
-    #[arg(long, value_name = "WHICH", default_value = "auto")]
+    /// Which spin loops count as waiting and are left out
+    ///
+    /// auto: those that certainly wait; keep: only those with a `pause` or a yield; or a line or address: as auto, and
+    /// the loop there
+    #[arg(long, value_name = "WHICH", default_value = "auto", hide_short_help = true)]
     pub(crate) spin: SpinRule,
 
-    /// Lanes in a warp; for replay also several, to compare them: a list (4,8,32), or a range that doubles (4..64).
-    /// Default: all lanes in one warp, at most 256; 32 if lanes are not threads
+    /// Lanes in a warp
+    ///
+    /// For replay also several, to compare them: a list (4,8,32), or a range that doubles (4..64). Default: all lanes
+    /// in one warp, at most 256; 32 if lanes are not threads
     #[arg(long, short = 'W', value_name = "LANES")]
     pub(crate) warp_size: Option<Widths>,
 
-    /// Warps in a block, for the models that let lanes of several warps share fetches (dwf, tbc, lwm). Default: as many
-    /// as hold 256 lanes
-    #[arg(long, value_name = "WARPS")]
+    /// Warps in a block
+    ///
+    /// For the models that let lanes of several warps share fetches (dwf, tbc, lwm). Default: as many as hold 256 lanes
+    #[arg(long, value_name = "WARPS", hide_short_help = true)]
     pub(crate) warps_per_block: Option<usize>,
 
-    /// Which lanes share a warp: consecutive, round-robin, strided:step=N (neighbours in a warp are N lanes apart),
-    /// sorted:key=KEY (instructions, trips or path), similarity, random:seed=N, or oracle (the best that replays find);
-    /// for replay also several with commas, or all, to compare them
+    /// Which lanes share a warp
+    ///
+    /// consecutive, round-robin, strided:step=N (neighbours in a warp are N lanes apart), sorted:key=KEY (instructions,
+    /// trips or path), similarity, random:seed=N, or oracle (the best that replays find); for replay also several with
+    /// commas, or all, to compare them
     #[arg(long, value_name = "HOW", default_value = "consecutive")]
     pub(crate) group: Groups,
 }

@@ -1,4 +1,5 @@
-//! `lockstep check`: fails when a program's SIMT efficiency is too low, and shows where it is lost.
+//! `lockstep check`: whether a trace and its replay are right; with a minimum, whether the efficiency is good enough,
+//! and where it is lost.
 
 use std::cmp::Reverse;
 use std::path::PathBuf;
@@ -8,9 +9,10 @@ use attribution::lost::{self, Row, main_causes};
 use attribution::table::{Align, grouped, percent};
 use attribution::{Source, locks};
 use heuristics::Spec;
-use replay::metrics::Causes;
-use replay::view::CutInto;
+use replay::metrics::{Causes, Checker};
+use replay::view::{CutInto, View};
 use replay::{Outcome, Prepared, ReplayOptions};
+use trace_format::Trace;
 use verdict::{Machine, Range, Subject};
 
 use crate::exit;
@@ -18,33 +20,43 @@ use crate::output::{WithColours, say, show};
 use crate::shown::table;
 use crate::typed::machine;
 use crate::typed::selection::{self, OneView};
+use crate::verbs::dump;
 use crate::width::{self, Wide};
 
-/// Fail when a trace's SIMT efficiency under a heuristic is below a minimum, and list the lines below it
+/// Whether a trace and its replay are right, or its SIMT efficiency is good enough
+///
+/// Without a minimum: decodes the trace's code with a second decoder, and replays it under a checker that is
+/// independent of the engine. With --min-efficiency: fails when the efficiency is below it, and lists the lines that
+/// are.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The trace (- for standard input)
     trace: PathBuf,
 
-    /// The reconvergence heuristic: a name, or name:parameter=value (see `lockstep heuristics`). Default: that of
-    /// --machine nvidia
+    /// The reconvergence model
+    ///
+    /// A name, or name:parameter=value (see `lockstep heuristics`). Default: that of --machine nvidia
     #[arg(long, short = 'H', visible_alias = "model", value_name = "HEURISTIC", value_parser = Spec::parse)]
     heuristic: Option<Spec>,
 
-    /// The machine whose efficiency is compared: by the nearest model, with the machine's warp size; lanes that are
-    /// predicated off count as active. Default: nvidia
+    /// The machine whose efficiency is compared
+    ///
+    /// By the nearest model, with the machine's warp size; lanes that are predicated off count as active. Default:
+    /// nvidia
     #[arg(long, value_name = "MACHINE", value_parser = machine::parser(), conflicts_with = "heuristic")]
     machine: Option<Machine>,
 
-    /// The minimum SIMT efficiency (thread instructions / (fetches x warp size)), 0 to 1
+    /// The minimum SIMT efficiency, 0 to 1
+    ///
+    /// Thread instructions / (fetches x warp size)
     #[arg(long, value_name = "SHARE", value_parser = share)]
-    min_efficiency: f64,
+    min_efficiency: Option<f64>,
 
     #[command(flatten)]
     selection: OneView,
 
     /// The most lines to list
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(long, value_name = "N", default_value_t = 20, requires = "min_efficiency")]
     top: usize,
 
     #[command(flatten)]
@@ -61,6 +73,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let trace = selection::open(&args.trace)?;
     let view = args.selection.view(&trace)?;
     say!("{}", view.summary());
+    let Some(least) = args.min_efficiency else { return is_right(args, &trace, &view) };
     if let Some(doubt) = view.summary().cut.as_ref().and_then(CutInto::withheld) {
         anyhow::bail!("nothing is checked: {doubt}");
     }
@@ -78,21 +91,43 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     let of_machine = range.as_ref().map(Range::efficiency);
     let efficiency = of_machine.or_else(|| outcome.simt_efficiency()).unwrap_or(1.0);
-    let passes = efficiency >= args.min_efficiency;
+    let passes = efficiency >= least;
     let verdict = format!(
         "{}: SIMT efficiency {} of {} warp instructions, {} the least of {}\n",
         outcome.label(),
         exact_percent(efficiency),
         grouped(outcome.counts.fetches()),
         if passes { "not below" } else { "below" },
-        exact_percent(args.min_efficiency),
+        exact_percent(least),
     );
     let mut source = Source::new(&trace);
-    let rows = lines_below(outcome, args.min_efficiency, &mut source);
+    let rows = lines_below(outcome, least, &mut source);
     source.notes().iter().for_each(|note| say!("lockstep: {note}"));
     let of_machine = range.as_ref().map_or_else(String::new, Range::line);
     show(&(verdict + &of_machine + &list(&rows, outcome, args.top)), WithColours::No)?;
     Ok(if passes { ExitCode::SUCCESS } else { ExitCode::from(exit::BELOW) })
+}
+
+/// Whether two decoders say the same of the trace's code, and each step of its replay is one that the model may make.
+fn is_right(args: &Args, trace: &Trace, view: &View) -> anyhow::Result<ExitCode> {
+    let report = decoding::check(trace);
+    let mut text = Vec::new();
+    dump::verified(&report, &mut text)?;
+    let mut text = String::from_utf8_lossy(&text).into_owned();
+    if !report.differences.is_empty() {
+        show(&text, WithColours::No)?;
+        return Ok(ExitCode::from(exit::DIFFERS));
+    }
+    let subject = Subject::of(args.machine, args.heuristic.iter().cloned().collect());
+    let options = ReplayOptions { measures: vec![Checker::measure()], ..args.selection.options() };
+    let outcomes = replay::replay(view, &subject.models, &subject.options(options, view), None, &|_, _| {})?;
+    for outcome in &outcomes {
+        let of = if outcome.is_complete() { "replayed to its end" } else { "replayed up to its deadlock" };
+        let fetches = grouped(outcome.counts.fetches());
+        text += &format!("{}: {of}, each of {fetches} fetches checked\n", outcome.label());
+    }
+    show(&text, WithColours::No)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The lines whose own efficiency is below the minimum, those that lose the most lane-slots first.

@@ -1,4 +1,5 @@
-//! `lockstep compare`: traces two builds of a program, replays both, and shows what the second one gained.
+//! Two builds of a program, as `lockstep diff` compares them: traces both, replays both, and shows what the second one
+//! gained.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -21,55 +22,78 @@ use crate::width::{self, Wide};
 
 /// Trace two builds of a program, replay both, and show them side by side
 ///
-/// Example: lockstep compare fft.none fft.fcs -- -p 16. Both builds get the same arguments and must print the same; if
-/// they do not, the exit status is 9, after the table.
+/// An old word for `lockstep diff`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The build to compare with
-    before: PathBuf,
+    /// The first: a program, a trace, or rows that `replay --csv` wrote
+    pub(super) before: PathBuf,
 
-    /// The build that was changed
-    after: PathBuf,
+    /// The second, of the same kind
+    pub(super) after: PathBuf,
 
-    /// Reconvergence heuristics: a name, or name:parameter=value, several with commas, or all (see `lockstep
-    /// heuristics`); they count fetches. Default: that of --machine
+    /// Reconvergence models
+    ///
+    /// A name, or name:parameter=value; for programs also several with commas, or all (see `lockstep heuristics`); they
+    /// count fetches. Default: that of --machine
     #[arg(long, short = 'H', visible_alias = "model", value_name = "LIST", value_parser = Models::parse)]
-    heuristic: Vec<Models>,
+    pub(super) heuristic: Vec<Models>,
 
-    /// The machine whose model, warps and instructions count. Default: nvidia
+    /// The machine whose model, warps and instructions count
+    ///
+    /// Default: nvidia
     #[arg(long, value_name = "MACHINE", value_parser = machine::parser(), conflicts_with = "heuristic")]
-    machine: Option<Machine>,
+    pub(super) machine: Option<Machine>,
 
     #[command(flatten)]
-    selection: OneView,
+    pub(super) selection: OneView,
 
     /// Print JSON instead of the table
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
 
-    /// Write the rows of both to FILE, as `replay --csv` does (- for standard output, instead of the table)
-    #[arg(long, value_name = "FILE")]
+    /// Of programs: write the rows of both to FILE, as `replay --csv` does
+    ///
+    /// - for standard output, instead of the table
+    #[arg(long, value_name = "FILE", help_heading = OF_PROGRAMS)]
     csv: Option<PathBuf>,
 
     /// Draw a chart of both into FILE (svg, pdf, png)
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = OF_PROGRAMS)]
     chart: Option<PathBuf>,
 
-    /// The chart's kind: fetches with the speed-up above them (speedup), divergent thread instructions (divergent), or
-    /// another
-    #[arg(long, value_name = "KIND", requires = "chart", default_value = "speedup", value_parser = clap::builder::PossibleValuesParser::new(report::CHARTS.iter().map(|c| c.name())))]
+    /// The chart's kind
+    ///
+    /// Fetches with the speed-up above them (speedup), divergent thread instructions (divergent), or another
+    #[arg(long, value_name = "KIND", requires = "chart", default_value = "speedup", hide_short_help = true, help_heading = OF_PROGRAMS, value_parser = clap::builder::PossibleValuesParser::new(report::CHARTS.iter().map(|c| c.name())))]
     kind: String,
 
-    /// Keep the traces in this folder, as BEFORE.bin and AFTER.bin with the builds' file names
-    #[arg(long, value_name = "FOLDER")]
+    /// Keep the traces in this folder
+    ///
+    /// As BEFORE.bin and AFTER.bin with the programs' file names
+    #[arg(long, value_name = "FOLDER", help_heading = OF_PROGRAMS)]
     keep: Option<PathBuf>,
 
     #[command(flatten)]
-    wide: Wide,
+    pub(super) wide: Wide,
 
-    /// The arguments of both
+    /// The arguments of both programs
     #[arg(last = true, value_name = "ARGUMENTS")]
     arguments: Vec<OsString>,
+}
+
+const OF_PROGRAMS: &str = "For programs";
+
+impl Args {
+    /// An option that was given and is for programs alone.
+    pub(super) fn for_programs(&self) -> Option<&'static str> {
+        let given = [
+            ("--csv", self.csv.is_some()),
+            ("--chart", self.chart.is_some()),
+            ("--keep", self.keep.is_some()),
+            ("arguments behind --", !self.arguments.is_empty()),
+        ];
+        given.into_iter().find(|(_, is_given)| *is_given).map(|(name, _)| name)
+    }
 }
 
 /// A build, traced and replayed.

@@ -1,15 +1,14 @@
-//! `lockstep diff`: what changed from one result to another, per heuristic or per source line.
+//! `lockstep diff`: what changed from one program, trace or file of rows to another, per heuristic or per source line.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
-use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
 use std::process::ExitCode;
 
 use attribution::table::{Align, grouped};
 use attribution::unlike::{Facts, unlike};
 use attribution::{Source, locks, lost};
-use heuristics::Spec;
 use replay::ReplayOptions;
 use replay::metrics::Causes;
 use report::Row;
@@ -17,35 +16,24 @@ use serde_json::{Value, json};
 use verdict::Subject;
 
 use crate::output::{WithColours, print, say, show};
-use crate::typed::selection::{self, OneView};
-use crate::width::{self, Wide};
+use crate::typed::{models, selection};
+use crate::verbs::compare;
+use crate::width;
 
-/// Show what changed between two results: rows of `replay --csv` per heuristic, or traces by source line
+/// Show what changed between two programs, traces or results
+///
+/// Two programs are traced and replayed, and shown side by side: lockstep diff fft.none fft.fcs -- -p 16. Both get the
+/// same arguments and must print the same; if they do not, the exit status is 9, after the table. Two traces are
+/// compared by source line, two files of rows by heuristic.
 #[derive(clap::Args)]
+#[group(skip)]
 pub(crate) struct Args {
-    /// The result before: rows that `replay --csv` wrote, or a trace
-    before: PathBuf,
-
-    /// The result after: the same kind of file
-    after: PathBuf,
-
-    /// For traces: the reconvergence heuristic. Default: that of replay --machine nvidia
-    #[arg(long, short = 'H', visible_alias = "model", value_name = "HEURISTIC", value_parser = Spec::parse)]
-    heuristic: Option<Spec>,
-
     #[command(flatten)]
-    selection: OneView,
+    both: compare::Args,
 
     /// For traces: the most lines to show, those that changed most first
     #[arg(long, value_name = "N", default_value_t = 20)]
     top: usize,
-
-    /// Print JSON instead of the table
-    #[arg(long)]
-    json: bool,
-
-    #[command(flatten)]
-    wide: Wide,
 }
 
 /// A number before and after.
@@ -63,10 +51,24 @@ struct Changed {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    args.wide.apply();
-    let (what, changed, notes) = match (is_rows(&args.before), is_rows(&args.after)) {
+    let compare::Args { before, after, json, wide, .. } = &args.both;
+    match (is_program(before), is_program(after)) {
+        (true, true) => return compare::run(&args.both),
+        (false, false) => {}
+        _ => {
+            let text = "one file is a program and the other is not: name two programs, two traces, or two files that \
+                 `replay --csv` wrote";
+            return Err(replay::Error::Request(text.to_owned()).into());
+        }
+    }
+    if let Some(option) = args.both.for_programs() {
+        let text = format!("{option}: these are for two programs, and {} is none", before.display());
+        return Err(replay::Error::Request(text).into());
+    }
+    wide.apply();
+    let (what, changed, notes) = match (is_rows(before), is_rows(after)) {
         (true, true) => {
-            let (changed, notes) = of_rows(&report::read_rows(&args.before)?, &report::read_rows(&args.after)?);
+            let (changed, notes) = of_rows(&report::read_rows(before)?, &report::read_rows(after)?);
             ("heuristic", changed, notes)
         }
         (false, false) => {
@@ -79,13 +81,20 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             return Err(replay::Error::Request(text.to_owned()).into());
         }
     };
-    if args.json {
+    if *json {
         print(&as_json(what, &changed, &notes)?, WithColours::No)?;
     } else {
         notes.iter().for_each(|note| say!("lockstep: {note}"));
         show(&as_table(what, &changed), WithColours::No)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether the file can be traced: a binary or a script.
+fn is_program(path: &Path) -> bool {
+    let mut first = [0; 4];
+    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut first));
+    read.is_ok() && (first == *b"\x7fELF" || first.starts_with(b"#!"))
 }
 
 /// Whether the file begins like rows. If it cannot be read, the reader of traces says why.
@@ -159,8 +168,15 @@ fn setting_note(old: &Row, new: &Row) -> Option<String> {
 
 /// Both traces replayed alike; lines are matched by file name and number.
 fn of_traces(args: &Args) -> anyhow::Result<(Vec<Changed>, Vec<String>)> {
-    let (of_before, before) = by_line(args, &args.before)?;
-    let (of_after, after) = by_line(args, &args.after)?;
+    let models = models::all_of(&args.both.heuristic);
+    if models.len() > 1 {
+        let text = "two traces are compared under one model: name one with --heuristic, or write rows of each with \
+             `replay --csv` and compare those";
+        return Err(replay::Error::Request(text.to_owned()).into());
+    }
+    let subject = Subject::of(args.both.machine, models);
+    let (of_before, before) = by_line(&args.both, &subject, &args.both.before)?;
+    let (of_after, after) = by_line(&args.both, &subject, &args.both.after)?;
     let none = [0; 3];
     let mut names: Vec<&String> = before.keys().chain(after.keys()).collect();
     names.sort_unstable();
@@ -186,10 +202,13 @@ impl Changed {
 
 /// What was replayed; and for each line: lane-slots lost in its fetches, lane-slots lost by lanes that parted there,
 /// and fetches.
-fn by_line(args: &Args, path: &Path) -> anyhow::Result<(Facts, BTreeMap<String, [u64; 3]>)> {
+fn by_line(
+    args: &compare::Args,
+    subject: &Subject,
+    path: &Path,
+) -> anyhow::Result<(Facts, BTreeMap<String, [u64; 3]>)> {
     let trace = selection::open(path)?;
     let view = args.selection.view(&trace)?;
-    let subject = Subject::of(None, args.heuristic.iter().cloned().collect());
     let options = ReplayOptions { measures: vec![Causes::measure()], ..args.selection.options() };
     let options = subject.options(options, &view);
     let mut outcomes = replay::replay(&view, &subject.models, &options, None, &|_, _| {})?;

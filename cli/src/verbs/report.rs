@@ -27,12 +27,16 @@ pub(crate) struct Args {
     #[arg(long, short = 'o', value_name = "FILE", default_value = "report.html")]
     output: PathBuf,
 
-    /// The reconvergence heuristic that the page is about. Default: that of --machine nvidia
+    /// The reconvergence model that the page is about
+    ///
+    /// Default: that of --machine nvidia
     #[arg(long, short = 'H', visible_alias = "model", value_name = "HEURISTIC", value_parser = Spec::parse)]
     heuristic: Option<Spec>,
 
-    /// The machine that the page is about: its nearest model, with the machine's warp size; the page also shows what
-    /// other models of that machine say. Default: nvidia
+    /// The machine that the page is about
+    ///
+    /// Its nearest model, with the machine's warp size; the page also shows what other models of that machine say.
+    /// Default: nvidia
     #[arg(long, value_name = "MACHINE", value_parser = machine::parser(), conflicts_with = "heuristic")]
     machine: Option<Machine>,
 
@@ -40,12 +44,15 @@ pub(crate) struct Args {
     #[arg(long, value_name = "LIST", default_value = "all", value_parser = Models::parse)]
     models: Vec<Models>,
 
-    /// Below each source line, show its instructions, written as objdump does in this syntax
+    /// Below each source line, show its instructions
+    ///
+    /// Written as objdump does in this syntax
     #[arg(long, value_name = "SYNTAX", value_enum)]
     syntax: Option<SyntaxName>,
 
-    /// Beside each line, show what divergence analysis proved about it: a file that `lockstep analyze --json` wrote;
-    /// may be repeated
+    /// Beside each line, show what divergence analysis proved about it
+    ///
+    /// A file that `lockstep analyze --json` wrote; may be repeated
     #[arg(long, value_name = "FILE")]
     proved: Vec<PathBuf>,
 

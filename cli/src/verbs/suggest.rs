@@ -37,13 +37,15 @@ pub(crate) struct Args {
     #[command(flatten)]
     selection: OneView,
 
-    /// The model to try them under, in fetches: hanoi or barrier, with parameters (barrier:placement=structured).
-    /// Default: that of --machine
+    /// The model to try them under, in fetches: hanoi or barrier
+    ///
+    /// With parameters (barrier:placement=structured). Default: that of --machine
     #[arg(long, short = 'H', visible_alias = "model", value_name = "MODEL", value_parser = parse)]
     heuristic: Option<Spec>,
 
-    /// The machine whose model, warps and instructions count; that of nvidia stands for those of a machine that
-    /// collects no lanes. Default: nvidia
+    /// The machine whose model, warps and instructions count
+    ///
+    /// That of nvidia stands for those of a machine that collects no lanes. Default: nvidia
     #[arg(long, value_name = "MACHINE", value_parser = machine::parser(), conflicts_with = "heuristic")]
     machine: Option<Machine>,
 
@@ -51,20 +53,27 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 16)]
     candidates: usize,
 
-    /// The most places at which lanes are collected at once: the best, and each that still gains beside those before it
+    /// The most places at which lanes are collected at once
+    ///
+    /// The best, and each that still gains beside those before it
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=16))]
     together: u16,
 
-    /// Rank by cycles: one for each fetch, and one for each transaction of 32 bytes (the trace must have addresses)
+    /// Rank by cycles, with those of memory transactions
+    ///
+    /// One for each fetch, and one for each transaction of 32 bytes. The trace must have addresses
     #[arg(long)]
     memory: bool,
 
-    /// Rank by cycles: one for each fetch, and those in which a core that stalls on use waits for loads of N cycles
+    /// Rank by cycles, with those of waiting for loads
+    ///
+    /// One for each fetch, and those in which a core that stalls on use waits for loads of N cycles
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     load_latency: Option<u32>,
 
-    /// How many waiting lanes are enough, several with commas; waiting for all lanes of a warp is always tried.
-    /// Default: a half, a quarter and an eighth of a warp
+    /// How many waiting lanes are enough, several with commas
+    ///
+    /// Waiting for all lanes of a warp is always tried. Default: a half, a quarter and an eighth of a warp
     #[arg(long, value_name = "LANES", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..=heuristics::MAX_LANES as i64))]
     threshold: Option<Vec<u16>>,
 

@@ -28,8 +28,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ENGINE", value_parser = PossibleValuesParser::new(ENGINES.iter().map(|e| e.name())))]
     engine: Option<String>,
 
-    /// Record N runs, one after another: with `-o trace.bin`, to trace.1.bin, trace.2.bin and so on. `replay` of all of
-    /// them shows how much its figures depend on the recording. After a run that fails, no more are recorded
+    /// Record N runs, one after another
+    ///
+    /// With `-o trace.bin`, to trace.1.bin, trace.2.bin and so on. `replay` of all of them shows how much its figures
+    /// depend on the recording. After a run that fails, no more are recorded
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), conflicts_with = "stats")]
     repeat: Option<u16>,
 
@@ -37,46 +39,62 @@ pub(crate) struct Args {
     #[arg(long)]
     memory: bool,
 
-    /// Also record the processes that the program forks; else they run without being recorded
+    /// Also record the processes that the program forks
+    ///
+    /// Else they run without being recorded
     #[arg(long)]
     follow_forks: bool,
 
-    /// Record from each entry of this function on, up to the next entry of the function of `--stop`, or to the end.
-    /// Give a symbol of the program or of any of its libraries, mangled or as in the source (`tree::insert`). When one
-    /// thread enters it, all threads are recorded; what runs outside is translated, but not recorded. With the same
-    /// function for both options, each of its calls is recorded, from entry to return
+    /// Record from each entry of this function on
+    ///
+    /// Up to the next entry of the function of `--stop`, or to the end. Give a symbol of the program or of any of its
+    /// libraries, mangled or as in the source (`tree::insert`). When one thread enters it, all threads are recorded; what
+    /// runs outside is translated, but not recorded. With the same function for both options, each of its calls is
+    /// recorded, from entry to return
     #[arg(long, value_name = "SYMBOL")]
     start: Option<String>,
 
-    /// Pause the recording at each entry of this function; without `--start`, recording is on from the beginning
+    /// Pause the recording at each entry of this function
+    ///
+    /// Without `--start`, recording is on from the beginning
     #[arg(long, value_name = "SYMBOL")]
     stop: Option<String>,
 
-    /// Record between `LOCKSTEP_BEGIN` and `LOCKSTEP_END`, markers of lockstep.h in the program. Pairs may be nested;
-    /// while one is open, all threads are recorded
+    /// Record between `LOCKSTEP_BEGIN` and `LOCKSTEP_END`
+    ///
+    /// Markers of lockstep.h in the program. Pairs may be nested; while one is open, all threads are recorded
     #[arg(long, conflicts_with_all = ["start", "stop"])]
     markers: bool,
 
-    /// Stop recording after so many recorded instructions over all threads (5000, 100M, 2G), or when the trace reaches
-    /// about so many bytes (500MB, 1GiB); the program runs on
+    /// Stop recording after so many instructions (100M) or bytes (1GiB)
+    ///
+    /// After so many recorded instructions over all threads (5000, 100M, 2G), or when the trace reaches about so many
+    /// bytes (500MB, 1GiB); the program runs on
     #[arg(long, value_name = "INSTRUCTIONS|BYTES")]
     limit: Option<Limit>,
 
-    /// Let the kernel place the program at random addresses; without this, each run has the same addresses
+    /// Let the kernel place the program at random addresses
+    ///
+    /// Without this, each run has the same addresses
     #[arg(long)]
     aslr: bool,
 
-    /// Do not use or change the cache of earlier recordings. It says which code of a program was translated, so that
-    /// the program stops less often (in `lockstep` in `$XDG_CACHE_HOME` or `~/.cache`)
+    /// Do not use or change the cache of earlier recordings
+    ///
+    /// It says which code of a program was translated, so that the program stops less often (in `lockstep` in
+    /// `$XDG_CACHE_HOME` or `~/.cache`)
     #[arg(long)]
     no_cache: bool,
 
-    /// Write to FILE, as JSON, what the recording cost: stops of threads by cause, what was translated, records by
-    /// kind, time by activity. `-` is standard output
+    /// Write to FILE, as JSON, what the recording cost
+    ///
+    /// Stops of threads by cause, what was translated, records by kind, time by activity. `-` is standard output
     #[arg(long, value_name = "FILE")]
     stats: Option<PathBuf>,
 
-    /// Say on standard error what was recorded; this is the default if standard error is a terminal
+    /// Say on standard error what was recorded
+    ///
+    /// This is the default if standard error is a terminal
     #[arg(long, short = 'v')]
     verbose: bool,
 

@@ -100,7 +100,7 @@ fn charts_of_several_programs_are_refused_for_one() {
 #[test]
 fn builds_that_print_different_things_fail_with_a_status_of_their_own() {
     let compare = |before: &str, after: &str| {
-        let words = ["compare", "--region", "all", "-H", "minpc", before, after, "--", "a"];
+        let words = ["diff", "--region", "all", "-H", "minpc", before, after, "--", "a"];
         run("lockstep", &words)
     };
     let output = compare("/bin/echo", "/bin/basename");

@@ -117,7 +117,7 @@ fn two_results_on_standard_output() {
     fails(&run("replay", &["--json", "--csv", "-", &vector()]), 2, &["--json", "--csv -"]);
     fails(&run("replay", &["--json", "--schedule", "-", &vector()]), 2, &["--json", "--schedule -"]);
     fails(&run("replay", &["--csv", "-", "--schedule", "-", &vector()]), 2, &["--csv -", "--schedule -"]);
-    let compare = &["compare", "--region", "all", "--json", "--csv", "-", "/bin/true", "/bin/true", "--"];
+    let compare = &["diff", "--region", "all", "--json", "--csv", "-", "/bin/true", "/bin/true", "--"];
     fails(&run("lockstep", compare), 2, &["--json", "--csv -"]);
 }
 
@@ -165,8 +165,8 @@ fn an_unknown_option_is_named_with_the_nearest_and_the_way_to_a_program_of_that_
         fails(&run("lockstep", &[verb, "--transfrom", "fcs", "--", "x.c"]), 2, &["'--transfrom'", "'--transform'"]);
         fails(&run("lockstep", &[verb, "-O2", "x.c"]), 2, &["'-O'", "'-- -O'"]);
     }
-    fails(&run("lockstep", &["compare", "--jsno", "a", "b", "--", "-p", "2"]), 2, &["'--jsno'", "'--json'"]);
-    fails(&run("lockstep", &["compare", "a", "b", "-p", "2"]), 2, &["'-p'", "'-- -p'"]);
+    fails(&run("lockstep", &["diff", "--jsno", "a", "b", "--", "-p", "2"]), 2, &["'--jsno'", "'--json'"]);
+    fails(&run("lockstep", &["diff", "a", "b", "-p", "2"]), 2, &["'-p'", "'-- -p'"]);
 }
 
 #[test]

@@ -99,3 +99,63 @@ fn the_model_has_one_name_and_one_alias_in_every_verb_that_takes_one() {
         assert!(option.contains("[alias: --model]"), "{verb}: {option}");
     }
 }
+
+#[test]
+fn the_short_help_of_each_verb_fits_a_screen() {
+    let all = succeed("lockstep", &["help", "all"]);
+    let of_verbs = all.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let verbs: Vec<&str> =
+        of_verbs.filter_map(|line| line.strip_prefix("  ")?.split_once(' ')).map(|(v, _)| v).collect();
+    let with_llvm = ["cc", "c++", "transform", "analyze", "verify"];
+    let (mut looked_at, mut has_long) = (0, 0);
+    for verb in verbs.into_iter().filter(|verb| !verb.is_empty() && *verb != "help") {
+        if cfg!(feature = "transform") || !with_llvm.contains(&verb) {
+            let [short, long] = ["-h", "--help"].map(|option| succeed("lockstep", &[verb, option]).lines().count());
+            assert!(short <= 50, "{verb} -h has {short} lines");
+            looked_at += 1;
+            has_long += usize::from(long > short);
+        }
+    }
+    assert!(looked_at >= 12 && has_long >= 6, "{looked_at} {has_long}: {all}");
+    let few = succeed("lockstep", &["-h"]);
+    for verb in ["trace", "replay", "report", "diff", "check", "suggest"] {
+        assert!(few.contains(&format!("\n  {verb} ")), "{verb}: {few}");
+    }
+    assert!(!few.contains("\n  convert ") && all.contains("\n  convert "), "{few}{all}");
+}
+
+#[test]
+fn an_old_verb_works_and_says_the_new_one() {
+    let old = run("lockstep", &["compare", "--region", "all", "/bin/true", "/bin/true"]);
+    let new = run("lockstep", &["diff", "--region", "all", "/bin/true", "/bin/true"]);
+    assert_eq!((old.status.code(), &old.stdout), (new.status.code(), &new.stdout));
+    assert!(String::from_utf8_lossy(&old.stderr).contains("lockstep diff"), "{old:?}");
+}
+
+#[test]
+fn diff_takes_programs_traces_or_rows_and_no_two_of_these() {
+    let source = root().join("cli/tests/programs/uneven_trips.c");
+    let mixed = run("lockstep", &["diff", "/bin/true", source.to_str().unwrap()]);
+    assert_eq!(mixed.status.code(), Some(4), "{mixed:?}");
+    assert!(String::from_utf8_lossy(&mixed.stderr).contains("two programs, two traces"), "{mixed:?}");
+}
+
+#[test]
+fn check_without_a_minimum_tests_the_trace_and_its_replay() {
+    let folder = tempfile::tempdir().unwrap();
+    let (program, trace) = (folder.path().join("program"), folder.path().join("t.bin"));
+    build(&root().join("cli/tests/programs/uneven_trips.c"), &program, &[]);
+    let trace = trace.to_str().unwrap();
+    succeed("trace", &["-o", trace, "--", program.to_str().unwrap()]);
+    let said = succeed("lockstep", &["check", "-H", "minsp-pc", trace]);
+    assert!(said.contains("decoded twice: 0 differences"), "{said}");
+    let fetches = succeed("replay", &["-H", "minsp-pc", "--csv", "-", trace]);
+    let fetches: Vec<&str> =
+        fetches.lines().map(|line| line.split(',').nth(column(&fetches, "fetches")).unwrap()).collect();
+    let checked: String = said.split("each of ").nth(1).unwrap().chars().take_while(|c| *c != ' ').collect();
+    assert_eq!(checked.replace(',', ""), fetches[1], "{said}");
+}
+
+fn column(rows: &str, name: &str) -> usize {
+    rows.lines().next().unwrap().split(',').position(|column| column == name).unwrap()
+}

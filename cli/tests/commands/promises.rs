@@ -56,7 +56,7 @@ fn what_commands_promise_is_by_a_model_that_is_trusted_and_says_how_it_is_known(
     let places = verdict["places"].as_array().unwrap();
     let remedies: Vec<&Value> = places.iter().map(|place| &place["remedy"]).filter(|of| !of.is_null()).collect();
     assert!(!remedies.is_empty() && remedies.iter().all(|of| BASES.iter().any(|basis| of["known_by"] == **basis)));
-    let compared = json("lockstep", &["compare", program, program]);
+    let compared = json("lockstep", &["diff", program, program]);
     assert_trusted(&compared["results"][0]["heuristic"], "compare");
     assert_eq!(compared["instructions"], "GPU instructions");
     succeed("lockstep", &["report", "--models", "minpc", "-o", page, trace]);

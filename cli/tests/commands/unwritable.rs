@@ -28,9 +28,9 @@ fn printing(folder: &Path) -> Vec<Line> {
         format!("lockstep diff --json {folder}/rows.csv {folder}/rows.csv"),
         format!("lockstep check --model minpc --min-efficiency 0 {trace}"),
         format!("lockstep report -o - {trace}"),
-        "lockstep compare --region all true true --".to_owned(),
-        "lockstep compare --region all --json true true --".to_owned(),
-        "lockstep compare --region all --csv - true true --".to_owned(),
+        "lockstep diff --region all true true --".to_owned(),
+        "lockstep diff --region all --json true true --".to_owned(),
+        "lockstep diff --region all --csv - true true --".to_owned(),
         format!("lockstep export -f folded {trace}"),
         format!("lockstep export -f perfetto {trace}"),
         format!("lockstep convert -o - {trace}"),
@@ -40,6 +40,7 @@ fn printing(folder: &Path) -> Vec<Line> {
         format!("lockstep suggest --json {trace}"),
         "lockstep heuristics".to_owned(),
         "lockstep setup --help".to_owned(),
+        "lockstep help all".to_owned(),
         "lockstep trace --help".to_owned(),
         "lockstep plot --help".to_owned(),
         "trace --version".to_owned(),
@@ -72,8 +73,8 @@ fn writing(folder: &Path) -> Vec<Line> {
         format!("replay --csv /dev/full {trace}"),
         format!("replay --schedule /dev/full {trace}"),
         format!("lockstep report -o /dev/full {trace}"),
-        "lockstep compare --region all --csv /dev/full /bin/true /bin/true --".to_owned(),
-        "lockstep compare --region all --keep /dev/full /bin/true /bin/true --".to_owned(),
+        "lockstep diff --region all --csv /dev/full /bin/true /bin/true --".to_owned(),
+        "lockstep diff --region all --keep /dev/full /bin/true /bin/true --".to_owned(),
         format!("lockstep export -f folded -o /dev/full {trace}"),
         format!("lockstep export -f perfetto -o /dev/full {trace}"),
         format!("trace --stats /dev/full -o {folder}/stats.bin /bin/true"),
@@ -213,7 +214,7 @@ fn remarks_that_cannot_be_written_change_nothing() {
 
 #[test]
 fn each_verb_is_among_them() {
-    let help = succeed("lockstep", &["--help"]);
+    let help = succeed("lockstep", &["help", "all"]);
     let verbs = help.split_once("Commands:").expect("a list of verbs").1.split_once("Options:").expect("options").0;
     let verbs = verbs.lines().filter(|line| line.starts_with("  ") && !line.starts_with("    "));
     let verbs: Vec<&str> = verbs.filter_map(|line| line.split_whitespace().next()).filter(|v| *v != "help").collect();

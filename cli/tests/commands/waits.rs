@@ -174,7 +174,7 @@ fn all_right(found: impl Iterator<Item = Option<String>>) {
 fn locks_of_every_kind_cost_what_the_source_says() {
     // Each kind in one form and one build, so that all forms and builds occur.
     let one = |(i, kind): (usize, &Kind)| {
-        // What threads run while they wait for the program's own locks differs from run to run.
+        // How the slow path of a program's own lock is left differs from run to run, seldom by more than the measure.
         let form = if kind.number >= 15 { Form::Long } else { Form::OF_LOCKS[i % 4] };
         let clang = i % 2 == 1 && (!kind.is_openmp || has_openmp_of_clang());
         let optimisation = if kind.number < 15 && i % 3 == 0 { "-O0" } else { "-O2" };
@@ -190,7 +190,14 @@ fn lanes_meet_at_barriers_of_every_kind_and_run_ordered_sections_in_order() {
 
 #[test]
 fn rusts_locks_are_known_by_their_form() {
-    let all = [("mutex", Form::Long), ("mutex", Form::Nested), ("write", Form::ByHalf), ("read", Form::Long)];
+    let all = [
+        ("mutex", Form::Long),
+        ("mutex", Form::Nested),
+        ("write", Form::ByHalf),
+        ("read", Form::Long),
+        ("swap", Form::ShortFirst),
+        ("compare", Form::Nested),
+    ];
     all_right(all.iter().map(|(kind, form)| wrong_in_rust(kind, *form, "-O")));
 }
 
@@ -198,7 +205,8 @@ fn rusts_locks_are_known_by_their_form() {
 fn locks_made_of_atomics_are_known_without_optimisation() {
     let all = [(0, "g++", "-O0"), (1, "clang++-19", "-O0"), (2, "g++", "-O0"), (3, "clang++-19", "-O2")];
     all_right(
-        all.iter().map(|(kind, compiler, optimisation)| wrong_of_atomics(*kind, Form::Long, compiler, optimisation)),
+        all.iter()
+            .map(|(kind, compiler, optimisation)| wrong_of_atomics(*kind, Form::ShortFirst, compiler, optimisation)),
     );
     all_right(["swap", "compare"].map(|kind| wrong_in_rust(kind, Form::Long, "-Copt-level=0")).into_iter());
 }
@@ -208,6 +216,7 @@ fn the_verdict_says_where_lanes_wait_in_loops_that_order_nothing() {
     for optimisation in ["-O0", "-O2"] {
         let (_, said) = verdict("atomics.cpp", &["g++"], &[optimisation, "-w", "-pthread", "-DKIND=5", "-DFORM=1"]);
         assert!(said.contains("waits in loops until another thread writes something"), "{said}");
+        assert!(said.contains("at most ") && !said.contains("very well"), "{said}");
     }
     // Also where nobody had to wait.
     for compiler in ["g++", "clang++-19"] {

@@ -53,7 +53,7 @@ fn assert_all_fit(language: &str) {
     assert_fits(&["suggest", trace]);
     assert_fits(&["diff", "-H", "minpc", trace, &other(&folder, &program)]);
     assert_fits(&["diff", rows, rows]);
-    assert_fits(&["compare", "-H", "minpc,barrier:placement=structured", &program, &program]);
+    assert_fits(&["diff", "-H", "minpc,barrier:placement=structured", &program, &program]);
     let kept = folder.path().join("again.bin");
     assert_fits(&["trace", "-v", "-o", kept.to_str().unwrap(), &program]);
 }
@@ -79,6 +79,7 @@ fn what_is_printed_of_long_names_in_rust_fits_80_columns() {
 fn help_and_the_list_of_heuristics_fit_80_columns() {
     assert_fits(&["heuristics"]);
     assert_fits(&["--help"]);
+    assert_fits(&["help", "all"]);
     let verbs = "trace replay suggest diff check report compare export plot dump convert heuristics setup";
     for verb in verbs.split(' ') {
         assert_fits(&[verb, "--help"]);

@@ -1,4 +1,4 @@
-//! `lockstep compare`.
+//! `lockstep diff`.
 
 use crate::folder::{Folder, TWO_CALLS, lockstep};
 
@@ -25,7 +25,7 @@ fn builds() -> Folder {
 fn two_builds_are_traced_replayed_and_shown_side_by_side() {
     let folder = builds();
     let files = ["--csv", "rows.csv", "--chart", "chart.svg"];
-    let words = [&["compare", "none", "fcs", "-H", "minpc,minsp-pc", "--json"], &files[..]].concat();
+    let words = [&["diff", "none", "fcs", "-H", "minpc,minsp-pc", "--json"], &files[..]].concat();
     let shown: serde_json::Value = serde_json::from_str(&folder.succeed(lockstep(), &words)).unwrap();
     let results = shown["results"].as_array().unwrap();
     assert_eq!((results.len(), shown["same_output"].as_bool()), (2, Some(true)));
@@ -41,7 +41,7 @@ fn two_builds_are_traced_replayed_and_shown_side_by_side() {
     let again = folder.succeed(lockstep(), &["diff", "rows.csv", "rows.csv"]);
     assert!(again.contains("minsp-pc"), "the rows can be read again: {again}");
     assert!(folder.read("chart.svg").starts_with("<svg"));
-    let table = folder.succeed(lockstep(), &["compare", "none", "fcs", "-H", "minpc"]);
+    let table = folder.succeed(lockstep(), &["diff", "none", "fcs", "-H", "minpc"]);
     assert!(table.contains("thread instructions: ") && table.contains("speed-up"), "{table}");
 }
 
@@ -59,7 +59,7 @@ fn fft_gains_from_fusion_as_the_original_does() {
         folder.succeed(lockstep(), &words);
     }
     for (threads, expected) in FFT_GAINS {
-        let words = ["compare", "none", "fcs", "-H", "minsp-pc", "--code", "main", "--json", "--chart", "chart.svg"];
+        let words = ["diff", "none", "fcs", "-H", "minsp-pc", "--code", "main", "--json", "--chart", "chart.svg"];
         let words = [&words[..], &["--kind", "divergent", "--", "-p", threads, "-m", "12"]].concat();
         let shown: serde_json::Value = serde_json::from_str(&folder.succeed(lockstep(), &words)).unwrap();
         let result = &shown["results"][0];
@@ -76,7 +76,7 @@ fn fft_gains_from_fusion_as_the_original_does() {
 #[test]
 fn builds_that_print_different_things_are_noted() {
     let folder = builds();
-    let output = folder.run(lockstep(), &["compare", "none", "fcs", "-H", "minpc", "--", "lie"]);
+    let output = folder.run(lockstep(), &["diff", "none", "fcs", "-H", "minpc", "--", "lie"]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.code() == Some(9) && said.contains("print different output"), "{said}");
 }
@@ -84,7 +84,7 @@ fn builds_that_print_different_things_are_noted() {
 #[test]
 fn a_build_that_fails_is_not_measured() {
     let folder = builds();
-    let output = folder.run(lockstep(), &["compare", "none", "fcs", "--", "two", "arguments"]);
+    let output = folder.run(lockstep(), &["diff", "none", "fcs", "--", "two", "arguments"]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(4));
     assert!(said.contains("./none: the traced run failed: exit status: 1"), "{said}");
@@ -93,8 +93,8 @@ fn a_build_that_fails_is_not_measured() {
 #[test]
 fn traces_are_kept_when_asked_for_under_the_names_of_the_builds() {
     let folder = builds();
-    folder.succeed(lockstep(), &["compare", "none", "none", "-H", "minpc", "--keep", "traces"]);
-    folder.succeed(lockstep(), &["compare", "none", "fcs", "-H", "minpc", "--keep", "traces"]);
+    folder.succeed(lockstep(), &["diff", "none", "none", "-H", "minpc", "--keep", "traces"]);
+    folder.succeed(lockstep(), &["diff", "none", "fcs", "-H", "minpc", "--keep", "traces"]);
     for name in ["none.bin", "fcs.bin"] {
         folder.succeed(lockstep(), &["replay", &format!("traces/{name}")]);
     }

@@ -12,16 +12,18 @@
 //! alone, never on which split runs first.
 
 mod regions;
+mod register;
 mod yielding;
 
 use std::collections::BTreeMap;
 
 use trace_format::Pc;
 
+use self::register::Register;
 use self::yielding::Yielding;
 use crate::mechanisms::speculation::Speculation;
 use crate::warp::reconvergence::{Branch, Points, Reconvergence, distinct_pcs};
-use crate::{Lane, LaneSet, LaneState, Lead, Order, Placement, Program, Tally, Together, WarpView};
+use crate::{LaneSet, LaneState, Lead, Order, Placement, Program, Tally, Together, WarpView};
 
 /// Lanes that run together: those that are ready stand at one pc.
 #[derive(Clone, Copy)]
@@ -32,30 +34,6 @@ pub(crate) struct Split {
     moved: bool,
     /// Whether its lanes stand at a soft predicted point with so many that they need not wait.
     pub(crate) passes: bool,
-}
-
-struct Register {
-    at: Reconvergence,
-    /// By lane: how much higher its call level was than that of `at` where it was filled. Empty: none's was; lanes that
-    /// reached a function through different ones run it together at different levels.
-    shifts: Vec<i32>,
-    /// The lanes that are waited for, those that are blocked included.
-    mask: LaneSet,
-    blocked: LaneSet,
-    /// Whether it was filled for the lanes that leave a loop.
-    for_exits: bool,
-    /// Whether a GPU has instructions for it: not where it has no branch, as where arms are predicated.
-    is_issued: bool,
-    /// The region of a prediction behind which it stands.
-    behind: Option<usize>,
-}
-
-impl Register {
-    /// Where a lane waits.
-    fn at_of(&self, lane: Lane) -> Reconvergence {
-        let shift = self.shifts.get(lane.index()).copied().unwrap_or(0);
-        Reconvergence { level: self.at.level.saturating_add_signed(shift), ..self.at }
-    }
 }
 
 /// The splits and barrier registers of a warp.
@@ -361,13 +339,21 @@ impl Convergence {
 
     /// As [`Convergence::settle_one`], where nothing is predicted.
     fn settle_unpredicted(&mut self, index: usize, mut lanes: LaneSet, warp: &WarpView) -> bool {
+        // As a rule all stand at one pc and level, and reach a place together.
+        let lowest = lanes.lowest().filter(|lane| lanes.is_subset(&warp.mates(*lane)));
+        let lead = lowest.map(|lane| warp.lane(lane));
+        let lead = lead.filter(|lead| lanes.iter().all(|lane| warp.lane(lane).level == lead.level));
         for inner in (0..self.registers.len()).rev() {
             let Register { mask, at, .. } = &self.registers[inner];
             let held = *mask & lanes;
             if held.is_empty() {
                 continue;
             }
-            let arrived: LaneSet = held.iter().filter(|lane| at.is_reached(warp.lane(*lane))).collect();
+            let arrived: LaneSet = match lead {
+                Some(lead) if at.is_reached(lead) => held,
+                Some(_) => LaneSet::EMPTY,
+                None => held.iter().filter(|lane| at.is_reached(warp.lane(*lane))).collect(),
+            };
             if !arrived.is_empty() {
                 self.registers[inner + 1..].iter_mut().for_each(|left| left.mask = left.mask - arrived);
                 self.registers[inner].blocked = self.registers[inner].blocked | arrived;
@@ -452,7 +438,7 @@ impl Convergence {
     /// Fills registers for lanes that part, unless the innermost of theirs stands at the place already. Who leaves a
     /// loop waits behind it, unless one further out stands there.
     fn fill(&mut self, lanes: LaneSet, shifts: &[i32], points: &Points, is_issued: bool) {
-        let held = || self.registers.iter().filter(|r| lanes.is_subset(&r.mask) && r.shifts == shifts);
+        let held = || self.registers.iter().filter(|r| lanes.is_subset(&r.mask) && r.is_shifted_by(shifts));
         if held().next_back().is_some_and(|r| r.at == points.first) {
             return;
         }

@@ -34,7 +34,7 @@ impl Chart for Speedup {
 
     fn lacks(&self, rows: &[Row]) -> Option<&'static str> {
         let several = panels(rows).iter().any(|panel| panel.traces.len() > 1);
-        (!several).then_some("two traces with the same number of lanes, as `lockstep compare --csv` writes them")
+        (!several).then_some("two traces with the same number of lanes, as `lockstep diff --csv` writes them")
     }
 
     fn draw(&self, rows: &[Row], options: &PlotOptions) -> Picture {

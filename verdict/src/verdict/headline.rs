@@ -23,17 +23,18 @@ impl Waits {
     }
 }
 
-/// Lanes run badly below this efficiency.
+/// Lanes run badly below this efficiency, and very well from that one on.
 const BAD: f64 = 0.45;
+const VERY_WELL: f64 = 0.9;
 
 /// How good an efficiency is, in a sentence without its end.
 fn judgement(efficiency: f64) -> &'static str {
     match efficiency {
-        e if e >= 0.9 => "these lanes run very well in lockstep",
+        e if e >= VERY_WELL => "these lanes run very well in lockstep",
         e if e >= 0.7 => "these lanes run well in lockstep",
         e if e >= BAD => "these lanes run in lockstep with losses",
         e if e >= 0.2 => "these lanes run badly in lockstep",
-        _ => "these lanes hardly run in lockstep at all",
+        _ => "these lanes run very badly in lockstep",
     }
 }
 
@@ -77,8 +78,8 @@ pub(super) fn of(
     }
     if let Some(balance) = balance.filter(|_| is_chance) {
         return format!(
-            "none of these threads: which lane ran what was decided while recording ({}), and one of {} lanes has {} \
-             of all instructions. Their {}{of_locks} is chance.{little}{of_items}",
+            "withheld, since which lane ran what was decided while recording ({}). One of {} lanes has {} of all \
+             instructions. So their {}{of_locks} is chance.{little}{of_items}",
             balance.schedule.map_or("", balance::Schedule::phrase),
             outcome.lanes,
             share(balance.longest),
@@ -102,11 +103,19 @@ pub(super) fn of(
         }
         _ => judgement(figure.efficiency),
     };
+    // What a share means, where lanes idle.
+    let working = figure.efficiency * outcome.warp_size as f64;
+    let at_a_time = match waits {
+        Waits::AllOrdered if figure.efficiency < VERY_WELL => {
+            format!(", about {:.0} of a warp's {} at a time", working.max(1.0), outcome.warp_size)
+        }
+        _ => String::new(),
+    };
     let but = match coverage.is_low() {
         true => format!(", but they are only {} of the program{}", share(coverage.share()), coverage.rest()),
         false => String::new(),
     };
     let deals_out = balance.and_then(|balance| balance.schedule).is_some_and(balance::Schedule::deals_out);
     let of_items = if deals_out { of_items } else { String::new() };
-    format!("{number}{of_locks}: {judgement}{but}.{of_items}")
+    format!("{number}{of_locks}: {judgement}{at_a_time}{but}.{of_items}")
 }

@@ -233,6 +233,11 @@ impl Verdict {
         }
         for (number, place) in self.places.iter().enumerate() {
             lines.push(format!("{}. {}", number + 1, place_line(place)));
+            let before = self.places[..number].iter().position(|before| before.remedy == place.remedy);
+            if let (Some(_), Some(same), []) = (&place.remedy, before, &place.more[..]) {
+                lines.push(format!("   advice: that of {}.", same + 1));
+                continue;
+            }
             for remedy in place.remedy.iter().chain(&place.more) {
                 lines.push(format!("   advice: {}; {}.", remedy.text, gain(self.before(), remedy)));
             }
@@ -316,13 +321,13 @@ fn place_line(place: &Place) -> String {
     format!("{}{within}: {} of the lost lane-slots ({})", place.subject.short(), share(place.share), place.causes())
 }
 
-/// `at most 46.5% -> 80.1%`.
+/// `that would raise 46.5% to 80.1% at most`.
 fn gain(before: f64, remedy: &advice::Remedy) -> String {
     let (from, to) = (share(before), share(remedy.efficiency));
     match remedy.basis {
-        replay::suggest::Basis::AtMost => format!("at most {from} -> {to}"),
-        replay::suggest::Basis::About => format!("about {from} -> {to}"),
-        replay::suggest::Basis::Replayed => format!("as replayed {from} -> {to}"),
+        replay::suggest::Basis::AtMost => format!("that would raise {from} to {to} at most"),
+        replay::suggest::Basis::About => format!("that would raise {from} to about {to}"),
+        replay::suggest::Basis::Replayed => format!("that raised {from} to {to} when it was replayed"),
     }
 }
 
@@ -409,8 +414,8 @@ fn sentences(
     let slots = |fetches: u64| outcome.upper_bound as f64 / (fetches.max(1) as f64 * outcome.warp_size as f64);
     if outcome.lanes > 1 && outcome.counts.fetches() > outcome.lower_bound {
         all.push(format!(
-            "no schedule of these instructions in these warps takes fewer than {} fetches ({}); that is a bound: it \
-             may not be reachable, and other code can do better.",
+            "no order of these instructions in these warps takes fewer than {} fetches ({}). It may take more. Other \
+             code can take fewer.",
             grouped(outcome.lower_bound),
             share(slots(outcome.lower_bound))
         ));

@@ -19,33 +19,47 @@ use crate::typed::selection::Selection;
 use crate::typed::syntax::SyntaxName;
 use crate::width::Wide;
 
-/// Re-run the threads of a trace in lockstep under one or more reconvergence heuristics
+/// What options of one group are for.
+const SHOWN: &str = "What is shown";
+const OUTPUT: &str = "Output";
+
+/// Re-run the threads of a trace in lockstep: how well they run, what limits them, and what to try
+///
+/// Under the model of a machine, or under one or more reconvergence heuristics
 #[derive(clap::Args)]
 #[command(group(clap::ArgGroup::new("rows").multiple(true)))]
 pub(crate) struct Typed {
-    /// The trace: what `trace` wrote, or a text trace, gzipped or not (- for standard input)
+    /// The trace (- for standard input)
+    ///
+    /// What `trace` wrote, or a text trace, gzipped or not
     #[arg(default_value = "trace.bin")]
     pub(super) trace: PathBuf,
 
-    /// More traces of the same command: shows how far their figures lie apart (see `trace --repeat`)
+    /// More traces of the same command: how far their figures lie apart
+    ///
+    /// See `trace --repeat`
     #[arg(value_name = "TRACE")]
     pub(super) others: Vec<PathBuf>,
 
-    /// Reconvergence heuristics: a name, or name:parameter=value, several with commas, or all (see `lockstep
-    /// heuristics`). Default: those of --machine nvidia
+    /// Reconvergence models, or all (lockstep heuristics lists them)
+    ///
+    /// A name, or name:parameter=value, several with commas, or all. Default: those of --machine nvidia
     #[arg(long, short = 'H', visible_alias = "model", value_name = "LIST", value_parser = Models::parse)]
     pub(super) heuristic: Vec<Models>,
 
-    /// Show the efficiency on this machine: by the model nearest to it, with its warp size, and by other models of the
-    /// same machine (see docs/fidelity.md). Default: nvidia, without the others where
-    /// more than 20 million thread instructions are replayed
+    /// The machine
+    ///
+    /// By the model nearest to it, with its warp size, and by other models of the same machine (see docs/fidelity.md).
+    /// Default: nvidia, without the others where more than 20 million thread instructions are replayed
     #[arg(long, value_name = "MACHINE", value_parser = machine::parser())]
     pub(super) machine: Option<Machine>,
 
-    /// Collect lanes at this line (file.c:42), address or function (call:NAME) before they go on, as a GPU does where a
-    /// programmer predicts that waiting there pays (see docs/speculation.md): shown beside the same model without it.
-    /// For hanoi, the default, and barrier. PLACE,threshold=N lets N waiting lanes be enough; marks
-    /// stands for the places that the program marks by LOCKSTEP_PREDICT and its kin of include/lockstep.h
+    /// Collect lanes at this place before they go on
+    ///
+    /// At a line (file.c:42), address or function (call:NAME), as a GPU does where a programmer predicts that waiting
+    /// there pays (see docs/speculation.md): shown beside the same model without it. For hanoi, the default, and
+    /// barrier. PLACE,threshold=N lets N waiting lanes be enough; marks stands for the places that the program marks by
+    /// LOCKSTEP_PREDICT and its kin of include/lockstep.h
     #[arg(long, value_name = "PLACE")]
     pub(super) predict: Vec<Predicted>,
 
@@ -55,64 +69,75 @@ pub(crate) struct Typed {
     #[command(flatten)]
     pub(super) reorder: ReorderOptions,
 
-    /// Show where lane-slots are lost and why, or what each lock costs: the rows that lose most, grouped by this, per
-    /// heuristic
-    #[arg(long, value_name = "WHAT", group = "rows")]
+    /// Where lane-slots are lost and why, or what each lock costs, by this
+    ///
+    /// The rows that lose most, per heuristic
+    #[arg(long, value_name = "WHAT", group = "rows", help_heading = SHOWN)]
     pub(super) by: Option<By>,
 
-    /// Show memory accesses and their transactions (as --memory): the first rows by this, per heuristic
-    #[arg(long, value_name = "WHAT", group = "rows")]
+    /// Memory accesses and their transactions, by this
+    ///
+    /// As --memory: the first rows by this, per heuristic
+    #[arg(long, value_name = "WHAT", group = "rows", help_heading = SHOWN)]
     pub(super) memory_by: Option<MemoryBy>,
 
-    /// List the loops that ran, which --loop can name, and how the iterations of the first ten would run as lanes.
-    /// Nothing else is replayed
-    #[arg(long, group = "rows")]
+    /// The loops that ran, and how their iterations would run as lanes
+    ///
+    /// Those that --loop can name; of the first ten, how the iterations would run. Nothing else is replayed
+    #[arg(long, group = "rows", help_heading = SHOWN)]
     pub(super) loops: bool,
 
-    /// Show, in place of a replay, what lanes that are parts of threads need of each other: whether iterations of a
-    /// loop (--loop), calls or tasks could run in any order, or after which changes. The trace must have addresses
-    #[arg(long, group = "rows")]
+    /// Whether iterations, calls or tasks could run in any order
+    ///
+    /// Shown in place of a replay: what lanes that are parts of threads need of each other, or after which changes they
+    /// do not. The trace must have addresses
+    #[arg(long, group = "rows", help_heading = SHOWN)]
     pub(super) dependences: bool,
 
-    /// Tell on one page how these lanes would run: as a GPU's and as SIMD, what limits them, and what to try first;
-    /// with what they need of each other, where the trace has addresses and lanes are parts of threads
-    #[arg(long)]
+    /// On one page: as a GPU's lanes and as SIMD, what limits, what to try
+    ///
+    /// With what lanes need of each other, where the trace has addresses and they are parts of threads
+    #[arg(long, help_heading = SHOWN)]
     pub(super) verdict: bool,
 
-    /// Show this source file with what each of its lines costs, per heuristic
-    #[arg(long, value_name = "FILE")]
+    /// This source file with what each of its lines costs
+    #[arg(long, value_name = "FILE", help_heading = SHOWN)]
     pub(super) annotate: Option<PathBuf>,
 
     /// With --annotate, show below each line its instructions, written as objdump does in this syntax
-    #[arg(long, value_name = "SYNTAX", value_enum, requires = "annotate")]
+    #[arg(long, value_name = "SYNTAX", value_enum, requires = "annotate", hide_short_help = true, help_heading = SHOWN)]
     pub(super) syntax: Option<SyntaxName>,
 
-    /// Rows that --by and --memory-by show. Default: 20 in a table, all in JSON
-    #[arg(long, value_name = "N", requires = "rows")]
+    /// Rows of --by, --memory-by and --loops
+    ///
+    /// Default: 20 in a table, all in JSON
+    #[arg(long, value_name = "N", requires = "rows", help_heading = SHOWN)]
     pub(super) top: Option<usize>,
 
     /// Print JSON instead of the table
-    #[arg(long)]
+    #[arg(long, help_heading = OUTPUT)]
     pub(super) json: bool,
 
-    /// Write rows to FILE (- for standard output, instead of the table)
-    #[arg(long, value_name = "FILE")]
+    /// Write rows to FILE
+    ///
+    /// - for standard output, instead of the table
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(super) csv: Option<PathBuf>,
 
     /// Write every fetch (pc, active mask) to FILE (- for standard output, instead of the table)
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true, help_heading = OUTPUT)]
     pub(super) schedule: Option<PathBuf>,
 
     /// Write the thread instructions of each lane to FILE, as CSV (- for standard output, instead of the table): all
     /// lanes, where rows list at most 4,096 and count those of more by length
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true, help_heading = OUTPUT)]
     pub(super) lanes_out: Option<PathBuf>,
 
     #[command(flatten)]
     pub(super) measures: Measures,
 
     /// Worker threads. Default: one per core; results do not depend on it
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), hide_short_help = true, help_heading = OUTPUT)]
     pub(super) workers: Option<u16>,
 
     #[command(flatten)]

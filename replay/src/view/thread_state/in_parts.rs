@@ -7,6 +7,7 @@ use trace_format::{Kind, SpEffect};
 use super::super::blocks::{Facts, Flags, MarkEvent, OwnLock};
 use super::super::code::filter::Class;
 use super::extents::Extent;
+use super::waiting::tries::{Come, Cut, Tries};
 use super::{Pending, Reason, ThreadState};
 use crate::{Batch, Code};
 
@@ -142,7 +143,7 @@ impl ThreadState<'_> {
                 }
                 self.resolve(true, batch);
                 self.come_from_loader();
-                self.come_from_try(id, batch);
+                self.come_from_tries(id, batch);
                 let id = self.perhaps_in_stub(id);
                 self.correct(batch);
                 batch.codes.push(Code::segment(id));
@@ -159,7 +160,10 @@ impl ThreadState<'_> {
                 } else if kind == Kind::Return {
                     self.expected.return_();
                 }
-                self.go_on_from_try(id, batch);
+                if let Some(mut tries) = self.tries.take() {
+                    tries.ran(segment, &self.cut_here(batch));
+                    self.tries = Some(tries);
+                }
             }
             Some(reason) => {
                 self.resolve(false, batch);
@@ -202,5 +206,58 @@ impl ThreadState<'_> {
             self.perhaps_forget_tries(batch);
         }
         self.spin.mark(first, self.sp, self.held.locks(), self.counts.kept, self.expected, batch);
+    }
+
+    /// The stream as it is.
+    fn cut_here(&self, batch: &Batch) -> Cut {
+        let (sp, level) = (self.sp, self.frames.level());
+        Cut { sp, level, lengths: batch.lengths(), counts: self.counts, expected: self.expected }
+    }
+
+    /// What was kept since there was waiting.
+    fn cut_back(&mut self, cut: &Cut, batch: &mut Batch) {
+        batch.truncate(&cut.lengths);
+        let mut counts = self.counts.since(&cut.counts);
+        counts.spin += std::mem::take(&mut counts.kept);
+        self.counts = cut.counts;
+        self.counts.add(&counts);
+        self.expected = cut.expected;
+        self.spin.forget();
+        self.turns.forget();
+    }
+
+    /// Before a segment that is kept and tries to take a lock of the program's own, which the thread has from its first
+    /// try on.
+    pub(super) fn try_to_take(&mut self, segment: SegmentId, word: u64, is_first: bool, batch: &mut Batch) {
+        let now = self.cut_here(batch);
+        if is_first {
+            self.tries = Some(Box::new(Tries::new(word, self.held.locks(), segment, now)));
+            return;
+        }
+        // Whole turns go as such.
+        let is_turning = self.turns.is_watching();
+        let Some(mut tries) = self.tries.take_if(|tries| tries.are_of(word) && !is_turning) else { return };
+        if let Some(cut) = tries.again(segment, &now, self.held.locks()) {
+            self.cut_back(&cut, batch);
+            tries.were_cut(self.counts);
+        }
+        self.tries = Some(tries);
+    }
+
+    /// Before a segment that is kept.
+    #[inline]
+    fn come_from_tries(&mut self, segment: SegmentId, batch: &mut Batch) {
+        let Some(mut tries) = self.tries.take() else { return };
+        let pc = self.plan.table[segment].start();
+        match tries.come_to(pc, &self.cut_here(batch), self.held.locks()) {
+            Come::Behind => self.tries = Some(tries),
+            Come::Waited(cut) => self.cut_back(&cut, batch),
+            Come::Away => {}
+        }
+    }
+
+    /// The batch was cut for another reason: what was kept of tries may be gone.
+    pub(super) fn perhaps_forget_tries(&mut self, batch: &Batch) {
+        self.tries.take_if(|tries| !tries.are_left(batch.codes.len()));
     }
 }

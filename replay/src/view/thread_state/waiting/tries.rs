@@ -12,25 +12,25 @@
 //! the kernel, and comes to where the first try leads that works, all behind that one is. So a lane that had to wait
 //! runs what one runs that had not. A thread that runs much between its tries has not only waited.
 
-use heuristics::SegmentId;
+use heuristics::{Segment, SegmentId};
 use trace_format::{Kind, Pc};
 
 use super::super::super::locks::HeldLock;
-use super::super::{Counts, Expected, ThreadState};
-use crate::Batch;
+use super::super::counts::Counts;
+use super::super::expected::Expected;
 use crate::lanes::stream::BatchLengths;
 
 /// How many codes a thread keeps at most since its first try.
-const WINDOW: usize = 96;
+const WINDOW: usize = 256;
 
 /// A place in the stream to which it may be cut.
 #[derive(Clone, Copy, Debug)]
-struct Cut {
-    sp: u64,
-    level: u32,
-    lengths: BatchLengths,
-    counts: Counts,
-    expected: Expected,
+pub(in crate::view::thread_state) struct Cut {
+    pub sp: u64,
+    pub level: u32,
+    pub lengths: BatchLengths,
+    pub counts: Counts,
+    pub expected: Expected,
 }
 
 /// A thread's tries to take a lock, from the first to the one that works.
@@ -55,100 +55,88 @@ enum Branch {
     Gone,
 }
 
-impl ThreadState<'_> {
-    /// The stream as it is.
-    fn cut(&self, batch: &Batch) -> Cut {
-        let (sp, level) = (self.sp, self.frames.level());
-        Cut { sp, level, lengths: batch.lengths(), counts: self.counts, expected: self.expected }
+/// Where a thread is that comes from a try.
+pub(in crate::view::thread_state) enum Come {
+    /// Somewhere behind it.
+    Behind,
+    /// Where the first try leads that works, though it did not: what was kept since this place was waiting.
+    Waited(Cut),
+    /// So far behind it that it has done more than to wait.
+    Away,
+}
+
+impl Tries {
+    /// The first, by this segment, of a thread that has these locks; the stream before it.
+    pub fn new(word: u64, held: &[HeldLock], segment: SegmentId, before: Cut) -> Tries {
+        Tries { word, held: held.to_vec(), from: vec![(segment, before)], branch: Branch::IsToCome }
     }
 
-    /// Whether the thread stands as it stood there, and has the same locks.
-    fn stands_at(&self, cut: &Cut, held: &[HeldLock]) -> bool {
-        (cut.sp, cut.level) == (self.sp, self.frames.level()) && held == self.held.locks()
+    /// Whether they are of this lock.
+    pub fn are_of(&self, word: u64) -> bool {
+        self.word == word
     }
 
-    /// What was kept since there was waiting.
-    fn cut_back(&mut self, cut: &Cut, batch: &mut Batch) {
-        batch.truncate(&cut.lengths);
-        let mut counts = self.counts.since(&cut.counts);
-        counts.spin += std::mem::take(&mut counts.kept);
-        self.counts = cut.counts;
-        self.counts.add(&counts);
-        self.expected = cut.expected;
-        self.spin.forget();
-        self.turns.forget();
+    /// Whether a thread that stands here stands as it stood there, with the locks that it had.
+    fn stands_at(&self, cut: &Cut, now: &Cut, held: &[HeldLock]) -> bool {
+        (cut.sp, cut.level) == (now.sp, now.level) && self.held == held
     }
 
-    /// Before a segment that is kept and tries to take the lock, which the thread has from its first try on.
-    pub(in crate::view::thread_state) fn try_to_take(
-        &mut self,
-        segment: SegmentId,
-        word: u64,
-        is_first: bool,
-        batch: &mut Batch,
-    ) {
-        if is_first {
-            let (held, from) = (self.held.locks().to_vec(), vec![(segment, self.cut(batch))]);
-            self.tries = Some(Box::new(Tries { word, held, from, branch: Branch::IsToCome }));
-            return;
+    /// Another try, by this segment: the place to which the stream is cut, if the same has tried before.
+    pub fn again(&mut self, segment: SegmentId, now: &Cut, held: &[HeldLock]) -> Option<Cut> {
+        let same = |(tried, cut): &(SegmentId, Cut)| *tried == segment && self.stands_at(cut, now, held);
+        let Some(at) = self.from.iter().rposition(same) else {
+            self.from.push((segment, *now));
+            return None;
+        };
+        self.from.truncate(at + 1);
+        if at == 0 {
+            self.branch = Branch::IsToCome;
         }
-        let Some(mut tries) = self.tries.take_if(|tries| tries.word == word) else { return };
-        let same = |(tried, cut): &(SegmentId, Cut)| *tried == segment && self.stands_at(cut, &tries.held);
-        match tries.from.iter().rposition(same) {
-            Some(at) => {
-                self.cut_back(&tries.from[at].1, batch);
-                tries.from[at].1.counts = self.counts;
-                tries.from.truncate(at + 1);
-                if at == 0 {
-                    tries.branch = Branch::IsToCome;
-                }
-            }
-            None => tries.from.push((segment, self.cut(batch))),
-        }
-        self.tries = Some(tries);
+        Some(self.from[at].1)
     }
 
-    /// Before a segment that is kept: it may be where the first try leads that works.
-    pub(in crate::view::thread_state) fn come_from_try(&mut self, segment: SegmentId, batch: &mut Batch) {
-        let Some(mut tries) = self.tries.take() else { return };
-        if batch.codes.len() > tries.from[0].1.lengths.codes() + WINDOW {
-            return;
+    /// The stream was cut to where the last try begins, and has these counts now.
+    pub fn were_cut(&mut self, counts: Counts) {
+        if let Some((_, cut)) = self.from.last_mut() {
+            cut.counts = counts;
         }
-        let now = self.plan.table[segment].start();
-        tries.branch = match tries.branch {
-            Branch::HasCome(cut, [one, other]) if now == one => Branch::Leads(cut, other),
-            Branch::HasCome(cut, [one, other]) if now == other => Branch::Leads(cut, one),
+    }
+
+    /// Before a segment that is kept, at this pc.
+    pub fn come_to(&mut self, pc: Pc, now: &Cut, held: &[HeldLock]) -> Come {
+        if now.lengths.codes() > self.from[0].1.lengths.codes() + WINDOW {
+            return Come::Away;
+        }
+        self.branch = match self.branch {
+            Branch::HasCome(cut, [one, other]) if pc == one => Branch::Leads(cut, other),
+            Branch::HasCome(cut, [one, other]) if pc == other => Branch::Leads(cut, one),
             Branch::HasCome(..) => Branch::Gone,
-            Branch::Leads(cut, works) if now == works && tries.from.len() > 1 && self.stands_at(&cut, &tries.held) => {
-                self.cut_back(&cut, batch);
-                return;
+            Branch::Leads(cut, works) if pc == works && self.from.len() > 1 && self.stands_at(&cut, now, held) => {
+                return Come::Waited(cut);
             }
             // Both ways lead there.
-            Branch::Leads(_, works) if now == works => Branch::Gone,
+            Branch::Leads(_, works) if pc == works => Branch::Gone,
             branch => branch,
         };
-        self.tries = Some(tries);
+        Come::Behind
     }
 
     /// Behind a segment that was kept.
-    pub(in crate::view::thread_state) fn go_on_from_try(&mut self, segment: SegmentId, batch: &Batch) {
-        let segment = &self.plan.table[segment];
-        let is_branch = |tries: &mut Box<Tries>| matches!(tries.branch, Branch::IsToCome) && segment.last().kind == Kind::Branch;
-        let Some(mut tries) = self.tries.take_if(is_branch) else { return };
-        tries.branch = segment.ways.map_or(Branch::Gone, |ways| Branch::HasCome(self.cut(batch), ways));
-        self.tries = Some(tries);
+    pub fn ran(&mut self, segment: &Segment, now: &Cut) {
+        if matches!(self.branch, Branch::IsToCome) && segment.last().kind == Kind::Branch {
+            self.branch = segment.ways.map_or(Branch::Gone, |ways| Branch::HasCome(*now, ways));
+        }
     }
 
-    /// The batch was cut for another reason: what was kept of tries may be gone.
-    pub(in crate::view::thread_state) fn perhaps_forget_tries(&mut self, batch: &Batch) {
-        let is_gone = |cut: &Cut| cut.lengths.codes() > batch.codes.len();
-        let Some(mut tries) = self.tries.take() else { return };
-        tries.from.retain(|(_, cut)| !is_gone(cut));
-        if let Branch::HasCome(cut, _) | Branch::Leads(cut, _) = &tries.branch
+    /// The batch was cut for another reason, to so many codes. Whether something is left of the tries.
+    pub fn are_left(&mut self, codes: usize) -> bool {
+        let is_gone = |cut: &Cut| cut.lengths.codes() > codes;
+        self.from.retain(|(_, cut)| !is_gone(cut));
+        if let Branch::HasCome(cut, _) | Branch::Leads(cut, _) = &self.branch
             && is_gone(cut)
         {
-            tries.branch = Branch::Gone;
+            self.branch = Branch::Gone;
         }
-        self.tries = Some(tries).filter(|tries| !tries.from.is_empty());
+        !self.from.is_empty()
     }
 }

@@ -220,7 +220,13 @@ impl ThreadState<'_> {
     }
 
     /// Whether the block is a part of turns that are made over and over, and needs nothing done.
-    pub(in crate::view::thread_state) fn repeats(&mut self, block: BlockId, facts: Facts, sps: &[u64], memory: &[u64]) -> bool {
+    pub(in crate::view::thread_state) fn repeats(
+        &mut self,
+        block: BlockId,
+        facts: Facts,
+        sps: &[u64],
+        memory: &[u64],
+    ) -> bool {
         let Some(repeat) = &mut self.turns.repeat else { return false };
         if !sps.is_empty() {
             return false;
@@ -244,7 +250,12 @@ impl ThreadState<'_> {
 
     /// Whether the segment is the next one of a turn that is made over and over, and needs nothing done. If it is not,
     /// the segments of the last turn are run.
-    pub(in crate::view::thread_state) fn repeats_segment(&mut self, segment: SegmentId, addresses: &[u64], batch: &mut Batch) -> bool {
+    pub(in crate::view::thread_state) fn repeats_segment(
+        &mut self,
+        segment: SegmentId,
+        addresses: &[u64],
+        batch: &mut Batch,
+    ) -> bool {
         let Some(repeat) = &mut self.turns.repeat else { return false };
         if repeat.segments[repeat.come % repeat.segments.len()] != segment {
             self.end_repeat(Some(segment), batch);

@@ -1,0 +1,86 @@
+//! Locks of a program's own, known by their form: words of memory that atomic instructions take and give.
+//!
+//! ```text
+//! xor eax, eax; mov ecx, 1; lock cmpxchg [w], ecx      takes w: 0 becomes another number; so does `xchg` with one
+//! xor eax, eax; xchg [w], eax                          gives it: it becomes 0, or is counted down
+//! ```
+//!
+//! So are Rust's `Mutex` and `RwLock`, parking_lot's, and spin locks. A word is a lock where two threads took it, each
+//! gave it back as often as it took it, and none that takes it gave it without. Where a thread tries again, it takes
+//! the word once: from its first try on.
+//!
+//! A `cmpxchg` whose numbers are unknown may take a share, as of an `RwLock`, or be anything else: it is a share of a
+//! word that is also taken alone; and the word is taken alone by it where threads wait for the word in the kernel.
+//!
+//! A plain store of 0 gives a word where its address stands in the code. Where it does not, such a store gives the word
+//! that the thread took last, if one instruction stores so many bytes just once each time that a thread has taken the
+//! word; of several, the last of those that find the word by the register and distance by which it was taken, or else
+//! the last.
+
+mod acts;
+mod uses;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use trace_format::Pc;
+
+use self::acts::{Act, Word};
+pub(in crate::view) use self::acts::{Acts, Does};
+use self::uses::Use;
+pub(in crate::view) use self::uses::Uses;
+
+/// The words that are locks.
+#[derive(Clone, Debug, Default)]
+pub(in crate::view) struct OwnLocks {
+    /// Whether lanes may share it.
+    pub words: FxHashMap<u64, bool>,
+    /// What acts on them; true: on the word that the thread took last.
+    pub acts: FxHashMap<Pc, (Does, bool)>,
+}
+
+impl OwnLocks {
+    pub fn new<'a>(threads: impl Iterator<Item = &'a Uses> + Clone, acts: &Acts) -> OwnLocks {
+        let mut all = OwnLocks::default();
+        let mut of_word: FxHashMap<u64, Vec<&Use>> = FxHashMap::default();
+        for (word, used) in threads.clone().flat_map(|thread| &thread.words) {
+            of_word.entry(*word).or_default().push(used);
+        }
+        let waited: FxHashSet<u64> = threads.clone().flat_map(|thread| &thread.waited).copied().collect();
+        let mut refuted: FxHashSet<Pc> = threads.clone().flat_map(|thread| &thread.refuted).copied().collect();
+        let mut resolved: FxHashMap<Pc, Option<Does>> = FxHashMap::default();
+        for (pc, does) in threads.clone().flat_map(|thread| &thread.resolved) {
+            if resolved.insert(*pc, *does).is_some_and(|before| before != *does) {
+                refuted.insert(*pc);
+            }
+        }
+        let never: FxHashSet<Pc> = threads.clone().flat_map(|thread| &thread.never).copied().collect();
+        let done = |act: &Act| resolved.get(&act.pc).copied().unwrap_or(Some(act.does));
+        let mut places: FxHashMap<u64, FxHashSet<Pc>> = FxHashMap::default();
+        for (word, of_thread) in threads.clone().flat_map(|thread| &thread.places) {
+            places.entry(*word).or_default().extend(of_thread.difference(&refuted));
+        }
+        let all_acts = || acts.by_block.iter().flat_map(|acts| acts.iter()).filter(|act| !refuted.contains(&act.pc));
+        let shares: FxHashSet<Pc> =
+            all_acts().filter(|act| done(act) == Some(Does::MayTake)).map(|act| act.pc).collect();
+        for (word, uses) in of_word {
+            let is_taken = uses.iter().any(|used| used.takes > 0);
+            let takes = |used: &&&Use| used.takes + used.may_take > 0;
+            let is_given = |used: &&Use| {
+                let is_stored = used.once.as_ref().is_none_or(|once| once.iter().any(|pc| !never.contains(pc)));
+                !used.has && used.strays == 0 && is_stored && used.gives == used.takes + used.may_take
+            };
+            if (is_taken || waited.contains(&word))
+                && uses.iter().filter(takes).count() > 1
+                && uses.iter().filter(takes).all(is_given)
+            {
+                let is_shared = places.get(&word).is_some_and(|places| !places.is_disjoint(&shares));
+                all.words.insert(word, is_taken && is_shared);
+            }
+        }
+        places.retain(|word, _| all.words.contains_key(word));
+        let places: FxHashSet<Pc> = places.into_values().flatten().collect();
+        let of_last = |act: &Act| matches!(act.word, Word::Unknown);
+        let those = all_acts().filter(|act| places.contains(&act.pc) && !never.contains(&act.pc));
+        all.acts = those.filter_map(|act| Some((act.pc, (done(act)?, of_last(act))))).collect();
+        all
+    }
+}
