@@ -48,9 +48,9 @@ pub(crate) struct Args {
     /// Record from each entry of this function on
     ///
     /// Up to the next entry of the function of `--stop`, or to the end. Give a symbol of the program or of any of its
-    /// libraries, mangled or as in the source (`tree::insert`). When one thread enters it, all threads are recorded; what
-    /// runs outside is translated, but not recorded. With the same function for both options, each of its calls is
-    /// recorded, from entry to return
+    /// libraries, mangled or as in the source (`tree::insert`). When one thread enters it, all threads are recorded;
+    /// what runs outside is translated, but not recorded. With the same function for both options, each of its calls
+    /// is recorded, from entry to return
     #[arg(long, value_name = "SYMBOL")]
     start: Option<String>,
 

@@ -27,18 +27,8 @@ pub const MAX_LANES: usize = 256;
 const WORDS: usize = MAX_LANES / 64;
 
 /// A set of lanes of one warp: an active mask. Lane 0 is bit 0 of word 0.
-#[derive(Clone, Copy, Hash, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct LaneSet([u64; WORDS]);
-
-// Derived, it calls a function of the C library for 32 bytes, which costs more than to compare them.
-impl PartialEq for LaneSet {
-    #[inline]
-    fn eq(&self, other: &LaneSet) -> bool {
-        (0..WORDS).fold(0, |differ, i| differ | (self.0[i] ^ other.0[i])) == 0
-    }
-}
-
-impl Eq for LaneSet {}
 
 impl LaneSet {
     /// The set without lanes.
