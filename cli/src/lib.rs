@@ -15,6 +15,7 @@ mod width;
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::LazyLock;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
@@ -23,7 +24,7 @@ pub use exit::STATUSES;
 /// Would the threads of this program run well in lockstep, as a GPU warp or a SIMD unit runs them? Where do they
 /// diverge?
 #[derive(Parser)]
-#[command(name = "lockstep", version, max_term_width = 110, after_help = format!("{}\n\n{}", MORE, exit::HELP))]
+#[command(name = "lockstep", version = version(), max_term_width = 110, after_help = format!("{}\n\n{}", MORE, exit::HELP))]
 struct Lockstep {
     #[command(subcommand)]
     verb: Verb,
@@ -91,7 +92,7 @@ fn with_all_verbs(command: clap::Command) -> clap::Command {
 /// The verbs that need LLVM. They are another binary's, `lockstep-llvm`, so that the rest starts without it.
 #[cfg(feature = "transform")]
 #[derive(Parser)]
-#[command(name = "lockstep", bin_name = "lockstep", version, max_term_width = 110, after_help = exit::HELP)]
+#[command(name = "lockstep", bin_name = "lockstep", version = version(), max_term_width = 110, after_help = exit::HELP)]
 struct WithLlvm {
     #[command(subcommand)]
     verb: LlvmVerb,
@@ -111,17 +112,28 @@ enum LlvmVerb {
 }
 
 #[derive(Parser)]
-#[command(name = "trace", version, max_term_width = 110, after_help = exit::HELP)]
+#[command(name = "trace", version = version(), max_term_width = 110, after_help = exit::HELP)]
 struct Trace {
     #[command(flatten)]
     args: verbs::trace::Args,
 }
 
 #[derive(Parser)]
-#[command(name = "replay", version, max_term_width = 110, after_help = exit::HELP)]
+#[command(name = "replay", version = version(), max_term_width = 110, after_help = exit::HELP)]
 struct Replay {
     #[command(flatten)]
     args: verbs::replay::Args,
+}
+
+/// `0.1.0 (commit 1234, with LLVM)`: releases are told the commit when they are built.
+fn version() -> &'static str {
+    static VERSION: LazyLock<String> = LazyLock::new(|| {
+        let commit =
+            option_env!("LOCKSTEP_COMMIT").map_or("no release".to_owned(), |commit| format!("commit {commit}"));
+        let llvm = if cfg!(feature = "transform") { "with" } else { "without" };
+        format!("{} ({commit}, {llvm} LLVM)", env!("CARGO_PKG_VERSION"))
+    });
+    &VERSION
 }
 
 /// Runs the program under the name that it was called by: `trace`, `replay`, or by any other `lockstep`. The first

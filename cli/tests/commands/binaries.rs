@@ -133,3 +133,13 @@ fn setup_leaves_other_programs_alone() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("bin/trace"));
     assert_eq!(fs::read_to_string(folder.path().join("bin/trace")).unwrap(), "another");
 }
+
+#[test]
+fn the_version_says_which_build_it_is() {
+    let said = succeed("lockstep", &["--version"]);
+    let llvm = if cfg!(feature = "transform") { "with LLVM" } else { "without LLVM" };
+    let words = ["lockstep ", env!("CARGO_PKG_VERSION"), llvm];
+    assert!(words.iter().all(|word| said.contains(word)), "{said}");
+    let commit = option_env!("LOCKSTEP_COMMIT").unwrap_or("no release");
+    assert!(said.contains(commit), "{said}");
+}

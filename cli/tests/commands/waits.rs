@@ -212,6 +212,16 @@ fn locks_made_of_atomics_are_known_without_optimisation() {
 }
 
 #[test]
+fn a_runtime_that_waits_and_an_operation_that_is_tried_again_are_no_waits_of_lanes() {
+    let compilers: &[(&str, &str)] = &[("gcc", "-fopenmp"), ("clang-19", "-fopenmp=libomp")];
+    for (compiler, openmp) in compilers.iter().filter(|(one, _)| *one == "gcc" || has_openmp_of_clang()) {
+        let (_, said) = verdict("omp_reduction.c", &[compiler], &["-O2", "-w", openmp]);
+        assert!(!said.contains("does not order"), "{compiler}: {said}");
+        assert!(!said.contains("do not wait for each other"), "{compiler}: {said}");
+    }
+}
+
+#[test]
 fn the_verdict_says_where_lanes_wait_in_loops_that_order_nothing() {
     for optimisation in ["-O0", "-O2"] {
         let (_, said) = verdict("atomics.cpp", &["g++"], &[optimisation, "-w", "-pthread", "-DKIND=5", "-DFORM=1"]);

@@ -26,6 +26,7 @@ mod reaching_constants;
 mod registers;
 
 use heuristics::{SegmentId, SegmentTable};
+use machine::{Instruction, Operand, Operation, Register};
 use rustc_hash::FxHashSet;
 use trace_format::Pc;
 
@@ -97,6 +98,19 @@ impl Waiting {
 
     pub fn longest(&self) -> usize {
         self.longest
+    }
+
+    /// Whether a turn only tries again to change what it has read, as an atomic operation made of `cmpxchg` does: it
+    /// waits for nobody. One that expects a number of its own waits until another has put it there.
+    pub fn is_retry(turn: &[SegmentId], table: &SegmentTable) -> bool {
+        let all = || turn.iter().flat_map(|id| table.listing(*id).iter());
+        let is_exchange = |one: &Instruction| one.operation() == Operation::CompareExchange;
+        let reads_what_to_expect = |one: &Instruction| {
+            one.writes() & Register::AX.bit() == 0
+                || matches!(one.operation(), Operation::Move | Operation::Extend) && one.operand(1) == Operand::Memory
+        };
+        all().flatten().any(|one| is_exchange(&one))
+            && all().all(|one| one.is_some_and(|one| is_exchange(&one) || reads_what_to_expect(&one)))
     }
 
     /// Whether these segments are a turn, from wherever they begin.

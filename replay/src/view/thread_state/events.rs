@@ -307,7 +307,8 @@ impl ThreadState<'_> {
                     self.tell_team(batch);
                 }
             }
-            self.yielded |= function == SyncFunction::Yield;
+            // A runtime that yields waits by itself.
+            self.yielded |= function == SyncFunction::Yield && self.extents.is_open() && !self.openmp.is_in();
             if function == SyncFunction::ThreadJoin {
                 self.extents.join();
             }

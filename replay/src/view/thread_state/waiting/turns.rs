@@ -18,7 +18,7 @@ use super::super::super::blocks::Facts;
 use super::super::super::locks::HeldLock;
 use super::super::{Counts, Expected, ThreadState};
 use crate::lanes::stream::BatchLengths;
-use crate::waiting::leads_to;
+use crate::waiting::{Waiting, leads_to};
 use crate::{Batch, Code};
 
 /// The stream's state before a segment with which a turn may begin.
@@ -215,7 +215,9 @@ impl ThreadState<'_> {
         self.expected = mark.expected;
         self.turns.marks[at].counts = self.counts;
         self.spin.forget();
-        self.has_waited();
+        if !Waiting::is_retry(&segments, &self.plan.table) {
+            self.has_waited();
+        }
         (segments, counts)
     }
 
