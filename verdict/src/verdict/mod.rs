@@ -18,7 +18,7 @@ use attribution::table::grouped;
 use attribution::{Source, typed_prediction};
 use heuristics::{Program, brief};
 use replay::Outcome;
-use replay::metrics::{Causes, GpuTime};
+use replay::metrics::Causes;
 use replay::suggest::{Estimate, Suggestions};
 use replay::view::{CutInto, LoopRan, View};
 use serde::Serialize;
@@ -30,6 +30,7 @@ use self::balance::Balance;
 use self::coverage::{Coverage, share};
 use self::headline::Waits;
 use self::locking::{LockTrials, Locking};
+use self::time::Time;
 use crate::Machine;
 use crate::machine::unit;
 
@@ -142,7 +143,7 @@ pub struct Verdict {
     /// What locks cost, where lanes wait for one.
     pub locking: Option<Locking>,
     /// How long an NVIDIA GPU takes, where memory was measured and the figure is that machine's.
-    pub time: Option<GpuTime>,
+    pub time: Option<Time>,
     /// What may mislead the reader, and what to do about it.
     pub warnings: Vec<String>,
     /// What else is known.
@@ -193,7 +194,7 @@ impl Verdict {
             },
             warnings: warnings(figure, balance.as_ref(), items, outcome, view),
             sentences: sentences(outcome, locking.as_ref(), *suggestions, source),
-            time: time::on(figure.machine, outcome).filter(|_| !alone && withheld.is_none()),
+            time: time::on(figure.machine, outcome, view).filter(|_| !alone && withheld.is_none()),
             holds: !alone && !is_chance && withheld.is_none(),
             is_at_most: Waits::of(view) == Waits::NotAllOrdered,
             figure: figure.clone(),

@@ -1,7 +1,8 @@
-//! How long a GPU takes for the lanes, in a sentence.
+//! How long a GPU takes for the lanes, and one core of a processor, in a sentence.
 
 use replay::Outcome;
 use replay::metrics::GpuTime;
+use replay::view::View;
 use serde_json::{Value, json};
 
 use crate::Machine;
@@ -10,35 +11,67 @@ use crate::Machine;
 /// and of kernels at full size that they were not.
 const OFF: &str = "1.3 to 1.5";
 
+/// Instructions that one core of a server (AMD EPYC) runs in a nanosecond, in the geometric mean of 22 programs by two
+/// compilers (`scripts/core-rate`), and by which factor these are off it.
+const CORE: f64 = 5.0;
+const CORE_OFF: &str = "1.5";
+
 /// Lanes fill the GPU where it takes no more than so many times the time that full ones take.
 const FULL: f64 = 1.5;
 
-/// The time on this machine, where its memory was measured.
-pub(crate) fn on(machine: Option<&str>, outcome: &Outcome) -> Option<GpuTime> {
-    let is_known = machine == Some(Machine::Nvidia.name());
-    is_known.then(|| GpuTime::of(outcome)).flatten().filter(|time| time.filled > 0.0)
+/// How long the lanes take.
+#[derive(Clone, Debug)]
+pub struct Time {
+    /// On an NVIDIA H200.
+    pub gpu: GpuTime,
+    /// Nanoseconds on one core of a server.
+    pub core: f64,
 }
 
-/// `about 246 us on an NVIDIA H200, bound by latency; …`.
-pub(crate) fn sentence(time: &GpuTime) -> String {
-    let GpuTime { nanoseconds, bound, filled, filled_bound } = time;
-    let mut said = format!("about {} on an NVIDIA H200, bound by {}.", duration(*nanoseconds), bound.name());
+/// The time on this machine, where its memory was measured.
+pub(crate) fn on(machine: Option<&str>, outcome: &Outcome, view: &View) -> Option<Time> {
+    let is_known = machine == Some(Machine::Nvidia.name());
+    let gpu = is_known.then(|| GpuTime::of(outcome)).flatten().filter(|time| time.filled > 0.0)?;
+    // A core runs the inside of mathematical functions, too.
+    let instructions = outcome.counts.thread_instructions() + view.summary().mathematics;
+    Some(Time { gpu, core: instructions as f64 / CORE })
+}
+
+/// `about 246 us on an NVIDIA H200, bound by latency; one core of a server takes 3.1 ms, 13 times as long. …`.
+pub(crate) fn sentence(time: &Time) -> String {
+    let GpuTime { nanoseconds, bound, filled, filled_bound } = &time.gpu;
+    let times = |gpu: f64| match time.core / gpu {
+        many if many < 9.95 => format!("{many:.1} times"),
+        many => format!("{many:.0} times"),
+    };
+    let mut said = format!(
+        "about {} on an NVIDIA H200, bound by {}; one core of a server takes {}, {} as long.",
+        duration(*nanoseconds),
+        bound.name(),
+        duration(time.core),
+        times(*nanoseconds)
+    );
     if *nanoseconds > FULL * filled {
         let of_copy = format!("With enough copies to fill the GPU, each takes {}", duration(*filled));
-        said = format!("{said} {of_copy}, bound by {}.", filled_bound.name());
+        said = format!("{said} {of_copy}, bound by {}: {}.", filled_bound.name(), times(*filled));
     }
-    format!("{said} Such times are off by a factor of {OFF} in the mean; copies of data to the GPU are not in them.")
+    format!(
+        "{said} Such times are off by a factor of {OFF} in the mean, the core's by {CORE_OFF}; copies of data to the GPU \
+         are not in them."
+    )
 }
 
 /// As JSON; times in nanoseconds.
-pub(crate) fn json(time: &GpuTime) -> Value {
+pub(crate) fn json(times: &Time) -> Value {
+    let time = &times.gpu;
     json!({
+        "core_nanoseconds": times.core,
         "gpu": "NVIDIA H200",
         "nanoseconds": time.nanoseconds,
         "bound": time.bound.name(),
         "filled_nanoseconds": time.filled,
         "filled_bound": time.filled_bound.name(),
-        "sentence": sentence(time),
+        "sentence": sentence(times),
     })
 }
 
@@ -69,9 +102,16 @@ mod tests {
 
     #[test]
     fn a_full_gpu_is_not_filled_further() {
-        let time = GpuTime { nanoseconds: 5e6, bound: Bound::Issue, filled: 4e6, filled_bound: Bound::Issue };
-        assert!(sentence(&time).starts_with("about 5.0 ms on an NVIDIA H200, bound by issue. Such"));
-        let time = GpuTime { filled: 1e6, filled_bound: Bound::Cache, ..time };
-        assert!(sentence(&time).contains("each takes 1.0 ms, bound by cache."));
+        let gpu = GpuTime { nanoseconds: 5e6, bound: Bound::Issue, filled: 4e6, filled_bound: Bound::Issue };
+        let said = sentence(&Time { gpu: gpu.clone(), core: 1e7 });
+        assert!(
+            said.starts_with("about 5.0 ms on an NVIDIA H200, bound by issue; one core of a server takes 10 ms, 2.0")
+        );
+        assert!(!said.contains("copies to fill"), "{said}");
+        let said = sentence(&Time { gpu: GpuTime { filled: 1e6, filled_bound: Bound::Cache, ..gpu }, core: 1e8 });
+        assert!(
+            said.contains("100 ms, 20 times as long") && said.contains("1.0 ms, bound by cache: 100 times."),
+            "{said}"
+        );
     }
 }
