@@ -11,6 +11,7 @@ mod drawing;
 mod error;
 mod options;
 pub mod page;
+pub mod profile;
 mod rows;
 mod save;
 mod settings;

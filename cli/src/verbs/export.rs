@@ -5,13 +5,18 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use heuristics::Spec;
+use replay::metrics::{Causes, Measure};
+use replay::view::View;
+use replay::{Outcome, Prepared, ReplayOptions, Setting};
 use report::page::{self, Request};
-use verdict::Subject;
+use report::profile::{self, Profile};
+use trace_format::Trace;
+use verdict::{Question, Subject};
 
 use crate::output::{Output, counted, progress, say};
 use crate::typed::selection::{self, OneView};
 
-/// Write what a replay shows in the format of another tool: a flame graph, or a time line
+/// Write what a replay shows in the format of another tool: a profile, a flame graph, or a time line
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The trace (- for standard input)
@@ -35,6 +40,12 @@ pub(crate) struct Args {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Format {
+    /// Lost lane-slots, fetches and thread instructions by call path and line: `go tool pprof`, pprof.me (gzipped)
+    Pprof,
+    /// The same: speedscope.app
+    Speedscope,
+    /// The same: callgrind_annotate, KCachegrind
+    Callgrind,
     /// Lost lane-slots by call path, line and cause, as folded stacks (inferno, speedscope, flamegraph.pl)
     Folded,
     /// The lane map as a trace of events (Perfetto, Firefox Profiler, chrome://tracing); one fetch is one microsecond
@@ -45,27 +56,58 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let subject = Subject::of(None, args.heuristic.iter().cloned().collect());
     let trace = selection::open(&args.trace)?;
     let view = args.selection.view(&trace)?;
+    let setting = args.selection.setting(&args.trace, &trace, &view);
+    let question = args.selection.question(&trace, subject)?;
+    let bytes = match args.format {
+        Format::Perfetto => time_line((&trace, &view), &question, &setting)?.into_bytes(),
+        format => {
+            let outcome = outcome(&view, &question, Causes::by_call())?;
+            let profile = Profile::of(&trace, &setting, &outcome)
+                .ok_or_else(|| replay::Error::Bug("a replay has no causes".into()))?;
+            match format {
+                Format::Pprof => profile::pprof(&profile)?,
+                Format::Speedscope => profile::speedscope(&profile).into_bytes(),
+                Format::Callgrind => profile::callgrind(&profile).into_bytes(),
+                Format::Folded | Format::Perfetto => profile::folded(&profile).into_bytes(),
+            }
+        }
+    };
+    let mut out = Output::create(&args.output)?;
+    let path = out.path();
+    out.write_all(&bytes).map_err(|source| replay::Error::Write { path, source })?;
+    out.finish()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The outcome of the question's model, with one measure.
+fn outcome(view: &View, question: &Question, measure: Measure) -> replay::Result<Outcome> {
+    let bar = progress();
+    let options = ReplayOptions { measures: vec![measure], ..question.options(view) };
+    let models = &question.subject.models[..1];
+    let outcomes = Prepared::new(view, true)?.replay(models, &options, None, &counted(&bar));
+    bar.finish_and_clear();
+    let outcome = outcomes?.into_iter().next().ok_or_else(|| replay::Error::Bug("a replay has no outcome".into()))?;
+    if !outcome.is_complete() {
+        return Err(replay::Error::Request(format!("{}: choose another model with --heuristic", outcome.status())));
+    }
+    Ok(outcome)
+}
+
+/// The lane map, as events.
+fn time_line(lanes: (&Trace, &View), question: &Question, setting: &Setting) -> replay::Result<String> {
     let bar = progress();
     let request = Request {
-        models: subject.models.clone(),
-        question: &args.selection.question(&trace, subject)?,
-        setting: &args.selection.setting(&args.trace, &trace, &view),
+        models: question.subject.models.clone(),
+        question,
+        setting,
         syntax: None,
         is_page: false,
         sample: None,
         done: &counted(&bar),
     };
-    let program = page::program((&trace, &view), &request);
+    let program = page::program(lanes, &request);
     bar.finish_and_clear();
     let program = program?;
     program.notes.iter().for_each(|note| say!("lockstep: {note}"));
-    let text = match args.format {
-        Format::Folded => page::folded(&program, &page::causes()),
-        Format::Perfetto => page::time_line(&program),
-    };
-    let mut out = Output::create(&args.output)?;
-    let path = out.path();
-    out.write_all(text.as_bytes()).map_err(|source| replay::Error::Write { path, source })?;
-    out.finish()?;
-    Ok(ExitCode::SUCCESS)
+    Ok(page::time_line(&program))
 }

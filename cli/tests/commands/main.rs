@@ -27,6 +27,7 @@ mod page;
 mod pipes;
 mod predicted_schedules;
 mod predicting;
+mod profiling;
 mod promises;
 mod rayon_items;
 mod recording_costs;

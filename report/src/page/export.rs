@@ -1,34 +1,8 @@
-//! What a page holds, in the formats of other tools.
+//! What a page holds, in the format of another tool.
 
 use serde_json::{Value, json};
 
-use super::{CauseText, Frame, Map, Program};
-
-/// Lost lane-slots as folded stacks: a line for each call path, line and cause, `worker;transform;fft.c:75;[branch]
-/// 1200`. What is left out of [`Program::flame`] is left out here. `causes` are those of the page
-/// ([`Page::causes`](super::Page::causes)).
-#[must_use]
-pub fn folded(program: &Program, causes: &[CauseText]) -> String {
-    let mut text = String::new();
-    for frame in &program.flame.children {
-        fold(frame, "", causes, &mut text);
-    }
-    text
-}
-
-fn fold(frame: &Frame, above: &str, causes: &[CauseText], text: &mut String) {
-    // A semicolon would cut the name in two, a line break the stack.
-    let name = frame.name.replace([';', '\n'], ",");
-    let path = if above.is_empty() { name } else { format!("{above};{name}") };
-    for (cause, CauseText { name, .. }) in causes.iter().enumerate() {
-        let below: u64 = frame.children.iter().map(|c| c.lost_by[cause]).sum();
-        let own = frame.lost_by[cause] - below;
-        if own > 0 {
-            text.push_str(&format!("{path};[{name}] {own}\n"));
-        }
-    }
-    frame.children.iter().for_each(|child| fold(child, &path, causes, text));
-}
+use super::{Map, Program};
 
 /// The lane maps as events of the Trace Event Format, which Perfetto, Firefox Profiler and chrome://tracing read: a
 /// process per warp, a thread per lane, an event for each stretch of fetches in which a lane is active in one function;
@@ -115,22 +89,6 @@ mod tests {
             maps: vec![map],
             ..Program::default()
         }
-    }
-
-    #[test]
-    fn stacks_end_in_their_cause_and_sum_up_to_what_is_lost() {
-        let frame = |name: &str, branch, lock, children| Frame {
-            name: name.into(),
-            line: None,
-            lost_by: vec![branch, 0, 0, lock, 0, 0, 0, 0],
-            children,
-        };
-        let root = frame("all", 10, 3, vec![frame("main", 10, 3, vec![frame("a;b", 7, 0, Vec::new())])]);
-        let names =
-            ["branch", "loop trip count", "call target", "lock", "barrier", "schedule", "finished", "empty seat"];
-        let causes = names.map(|name| CauseText { name: name.into(), ..CauseText::default() });
-        let text = folded(&Program { flame: root, ..Program::default() }, &causes);
-        assert_eq!(text, "main;[branch] 3\nmain;[lock] 3\nmain;a,b;[branch] 7\n");
     }
 
     #[test]
