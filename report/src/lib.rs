@@ -5,6 +5,7 @@
 //! [`CHARTS`]), which lays everything out in points and returns a [`Picture`], then a file [`Format`]. The same rows
 //! always give the same bytes.
 
+pub mod accel_sim;
 mod charts;
 mod condition;
 mod drawing;

@@ -4,10 +4,12 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use heuristics::Spec;
 use replay::metrics::{Causes, Measure};
 use replay::view::View;
 use replay::{Outcome, Prepared, ReplayOptions, Setting};
+use report::accel_sim;
 use report::page::{self, Request};
 use report::profile::{self, Profile};
 use trace_format::Trace;
@@ -26,7 +28,7 @@ pub(crate) struct Args {
     #[arg(long, short = 'f', value_name = "FORMAT")]
     format: Format,
 
-    /// The file (- for standard output)
+    /// The file (- for standard output); for accel-sim the folder, which is made
     #[arg(long, short = 'o', value_name = "FILE", default_value = "-")]
     output: PathBuf,
 
@@ -50,6 +52,8 @@ enum Format {
     Folded,
     /// The lane map as a trace of events (Perfetto, Firefox Profiler, chrome://tracing); one fetch is one microsecond
     Perfetto,
+    /// Kernel launches as Accel-Sim's tracer writes them, for its simulator and others; the trace needs addresses
+    AccelSim,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
@@ -59,6 +63,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let setting = args.selection.setting(&args.trace, &trace, &view);
     let question = args.selection.question(&trace, subject)?;
     let bytes = match args.format {
+        Format::AccelSim => return kernels(args, (&trace, &view), &question, &setting),
         Format::Perfetto => time_line((&trace, &view), &question, &setting)?.into_bytes(),
         format => {
             let outcome = outcome(&view, &question, Causes::by_call())?;
@@ -68,7 +73,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
                 Format::Pprof => profile::pprof(&profile)?,
                 Format::Speedscope => profile::speedscope(&profile).into_bytes(),
                 Format::Callgrind => profile::callgrind(&profile).into_bytes(),
-                Format::Folded | Format::Perfetto => profile::folded(&profile).into_bytes(),
+                Format::Folded | Format::Perfetto | Format::AccelSim => profile::folded(&profile).into_bytes(),
             }
         }
     };
@@ -91,6 +96,29 @@ fn outcome(view: &View, question: &Question, measure: Measure) -> replay::Result
         return Err(replay::Error::Request(format!("{}: choose another model with --heuristic", outcome.status())));
     }
     Ok(outcome)
+}
+
+/// Writes kernels for simulators into a folder.
+fn kernels(
+    args: &Args,
+    (trace, view): (&Trace, &View),
+    question: &Question,
+    setting: &Setting,
+) -> anyhow::Result<ExitCode> {
+    if args.output.as_os_str() == "-" {
+        let text = "kernels are several files: name a folder for them with --output\n";
+        return Err(clap::Error::raw(ErrorKind::MissingRequiredArgument, text).into());
+    }
+    let bar = progress();
+    let prepared = Prepared::new(view, true)?;
+    let model = &question.subject.models[0];
+    let lanes = (trace, &prepared);
+    let written =
+        accel_sim::write(lanes, model, &question.options(view), &setting.region, &args.output, &counted(&bar));
+    bar.finish_and_clear();
+    let accel_sim::Written { kernels, instructions, fetches } = written?;
+    say!("lockstep: {kernels} kernels, {instructions} warp instructions for {fetches} fetches");
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The lane map, as events.

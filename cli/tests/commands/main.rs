@@ -34,6 +34,7 @@ mod recording_costs;
 mod reordering;
 mod results;
 mod shared_out;
+mod simulating;
 mod speculating;
 mod spinning;
 mod spread;
