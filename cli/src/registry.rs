@@ -57,10 +57,10 @@ impl Registry {
         let twice = |kind: &str, name: &str| {
             replay::Error::Request(format!("there are two {kind} of the name {name}: give this program's another name"))
         };
-        if !heuristics::add(&self.models) || !replay::registry::add(&self.measures) {
+        if !heuristics::bring(&self.models) || !replay::registry::add(&self.measures) {
             return Err(replay::Error::Bug("models were asked for before the program's own were known".into()));
         }
-        let models = heuristics::registry().iter().map(|entry| entry.name);
+        let models = heuristics::all().iter().map(|entry| entry.name);
         repeated(models).map_or(Ok(()), |name| Err(twice("models", name)))?;
         repeated(measures().map(|entry| entry.name)).map_or(Ok(()), |name| Err(twice("measures", name)))?;
         repeated(columns().map(|column| column.name)).map_or(Ok(()), |name| Err(twice("columns", name)))

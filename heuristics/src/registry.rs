@@ -37,15 +37,15 @@ pub static REGISTRY: &[Entry] = &[
 
 static ALL: Registered<Entry> = Registered::new(REGISTRY);
 
-/// All heuristics: those of this crate, then those that the program brings ([`add`]).
+/// All heuristics: those of this crate, then those that the program brings ([`bring`]).
 #[must_use]
-pub fn registry() -> &'static [Entry] {
+pub fn all() -> &'static [Entry] {
     ALL.all()
 }
 
-/// Adds heuristics of the program's own, once, before anything asks for [`registry`]. False, and nothing is added, where
+/// Adds heuristics of the program's own, once, before anything asks for [`all`]. False, and nothing is added, where
 /// that is too late.
-pub fn add(more: &[Entry]) -> bool {
+pub fn bring(more: &[Entry]) -> bool {
     ALL.add(more)
 }
 
@@ -56,7 +56,7 @@ impl Named for Entry {
     const KIND: &'static str = "heuristic";
 
     fn registry() -> &'static [Entry] {
-        registry()
+        all()
     }
 
     fn name(&self) -> &'static str {

@@ -29,7 +29,7 @@ fn name(text: &str) -> Result<String, String> {
     if !begins || !text.split('-').all(|word| !word.is_empty() && is_word(word)) {
         return Err("give small letters, digits and hyphens, a letter first: largest-pc".to_owned());
     }
-    match heuristics::registry().iter().any(|entry| entry.name == text) {
+    match heuristics::all().iter().any(|entry| entry.name == text) {
         true => Err("there is a model of this name: give another".to_owned()),
         false => Ok(text.to_owned()),
     }

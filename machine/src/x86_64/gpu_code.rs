@@ -2,7 +2,8 @@
 //!
 //! An operand in memory is a load before, or a store behind, what is done with the values; an indexed address is worked
 //! out before. What several instructions do there, as divisions, is so many of the class that does most of them, as
-//! [`super::gpu_costs`] counts them, without their halves. Names are SASS's, as `nvdisasm` writes them for Volta and later.
+//! [`super::gpu_costs`] counts them, without their halves. Names are SASS's, as `nvdisasm` writes them for Volta and
+//! later.
 //!
 //! Worked example: `add [rdi+rcx*8], rax` is `IMAD.WIDE` (the address), `LDG.E.64`, `IADD3` and `STG.E.64`.
 //!

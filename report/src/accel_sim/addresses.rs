@@ -1,7 +1,7 @@
 //! Addresses of a warp's lanes, as the format has them.
 //!
-//! Worked example: lanes 0 to 2 access 0x1000, 0x1008 and 0x1010: mode 1, the first and the stride, `1 0x1000 8`. Lanes 0
-//! and 2 alone are not side by side: mode 2, the first and the differences, `2 0x1000 16`.
+//! Worked example: lanes 0 to 2 access 0x1000, 0x1008 and 0x1010: mode 1, the first and the stride, `1 0x1000 8`.
+//! Lanes 0 and 2 alone are not side by side: mode 2, the first and the differences, `2 0x1000 16`.
 
 use std::fmt::Write;
 

@@ -7,8 +7,8 @@
 //! `EXIT`, which no fetch stands for.
 //!
 //! - Thread blocks have 256 threads, or as many as there are lanes, if these are fewer.
-//! - An access of all active lanes to their own stacks is one to local memory, at the lane's distance from the beginning
-//!   of its stack: the simulator interleaves it. All else is global memory, at the program's addresses.
+//! - An access of all active lanes to their own stacks is one to local memory, at the lane's distance from the
+//!   beginning of its stack: the simulator interleaves it. All else is global memory, at the program's addresses.
 //!
 //! The format: `util/tracer_nvbit` and `gpu-simulator/trace-parser` of
 //! <https://github.com/accel-sim/accel-sim-framework>, version 3 of the tracer.
@@ -50,8 +50,8 @@ pub struct Written {
 /// are called. `done` is as for [`replay::replay()`].
 ///
 /// # Errors
-/// When the trace has no addresses or cannot be read, the warps are none of the format's, the model deadlocks, or a file
-/// cannot be written.
+/// When the trace has no addresses or cannot be read, the warps are none of the format's, the model deadlocks, or a
+/// file cannot be written.
 pub fn write(
     (trace, prepared): (&Trace, &Prepared),
     model: &Spec,

@@ -144,8 +144,8 @@ fn mask(lanes: LaneSet) -> u32 {
     lanes.iter().fold(0, |mask, lane| mask | 1 << lane.index())
 }
 
-/// Finds the addresses of what a part accesses, in the order of lanes; returns whether they are in local memory. Of each
-/// lane its addresses are known, of which so many are those of instructions before, and its stack.
+/// Finds the addresses of what a part accesses, in the order of lanes; returns whether they are in local memory. Of
+/// each lane its addresses are known, of which so many are those of instructions before, and its stack.
 fn place(part: &Part, before: usize, lanes: &[(&[u64], Option<Stack>)], addresses: &mut Vec<u64>) -> bool {
     addresses.clear();
     let Some(access) = part.access else { return false };

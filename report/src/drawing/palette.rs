@@ -80,7 +80,7 @@ pub(crate) const PAPER: Colour = (0xFF, 0xFF, 0xFF);
 #[must_use]
 pub fn colour_of(heuristic: &str) -> Colour {
     let name = heuristic.split(':').next().unwrap_or(heuristic);
-    let all = heuristics::registry();
+    let all = heuristics::all();
     let Some(at) = all.iter().position(|entry| entry.name == name) else { return OTHER };
     let family = all[at].family;
     shade(family, all[..at].iter().filter(|before| before.family == family).count())

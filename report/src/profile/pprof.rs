@@ -1,8 +1,8 @@
 //! pprof's format: a message of Protocol Buffers, compressed by gzip
 //! (<https://github.com/google/pprof/blob/main/proto/profile.proto>).
 //!
-//! A message is a row of fields. Each begins with its number and whether a number follows, or bytes behind their length.
-//! The numbers of fields below are those of the schema.
+//! A message is a row of fields. Each begins with its number and whether a number follows, or bytes behind their
+//! length. The numbers of fields below are those of the schema.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -13,8 +13,8 @@ use trace_format::Module;
 
 use super::{Place, PlaceLine, Profile, number};
 
-/// Three values of each stack: lost lane-slots, warp instructions and thread instructions. Labels of lost lane-slots say
-/// what they are lost to (`cause`) and where the lanes parted (`parted_at`).
+/// Three values of each stack: lost lane-slots, warp instructions and thread instructions. Labels of lost lane-slots
+/// say what they are lost to (`cause`) and where the lanes parted (`parted_at`).
 ///
 /// # Errors
 /// None: memory can be written.

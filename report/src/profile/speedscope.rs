@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::{Profile, number};
 
-/// Three profiles of one set of frames: lost lane-slots, with the cause as the last frame, warp instructions, and thread
-/// instructions.
+/// Three profiles of one set of frames: lost lane-slots, with the cause as the last frame, warp instructions, and
+/// thread instructions.
 #[must_use]
 pub fn speedscope(profile: &Profile) -> String {
     let (mut shared, mut numbers) = (Vec::new(), HashMap::new());
