@@ -95,7 +95,14 @@ fn outcome(view: &View, question: &Question, measure: Measure) -> replay::Result
     if !outcome.is_complete() {
         return Err(replay::Error::Request(format!("{}: choose another model with --heuristic", outcome.status())));
     }
+    say_deadlock(&outcome);
     Ok(outcome)
+}
+
+fn say_deadlock(outcome: &Outcome) {
+    if let Some(deadlock) = &outcome.deadlock {
+        say!("lockstep: {deadlock}; what is exported is the replay with --locks simt");
+    }
 }
 
 /// Writes kernels for simulators into a folder.
@@ -116,7 +123,9 @@ fn kernels(
     let written =
         accel_sim::write(lanes, model, &question.options(view), &setting.region, &args.output, &counted(&bar));
     bar.finish_and_clear();
-    let accel_sim::Written { kernels, instructions, fetches } = written?;
+    let accel_sim::Written { outcome, kernels, instructions } = written?;
+    say_deadlock(&outcome);
+    let fetches = outcome.counts.fetches();
     say!("lockstep: {kernels} kernels, {instructions} warp instructions for {fetches} fetches");
     Ok(ExitCode::SUCCESS)
 }

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::support::{build, run, succeed};
+use crate::support::{build, root, run, succeed};
 
 /// Lanes part in the first call of `spin`, and not in the second, which is on another line.
 const CALLS: &str = "\
@@ -221,6 +221,31 @@ fn a_pprof_has_the_rows_of_replay_and_tells_calls_apart() {
     assert_eq!(read.labels["cause:loop trip count"][0], causes["lost_to_loop"].as_u64().unwrap());
     let [first, second] = [FIRST, SECOND].map(|line| read.above[&format!("calls.c:{line}")]);
     assert!(first[0] > 0 && second[0] == 0 && second[1] > 0, "{first:?} {second:?}");
+}
+
+#[test]
+fn of_a_model_that_deadlocks_the_replay_with_turns_at_locks_is_exported_and_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let [program, trace, out] =
+        ["locks", "locks.bin", "out"].map(|n| folder.path().join(n).to_str().unwrap().to_owned());
+    build(&root().join("workloads/micro/lock_contention.c"), Path::new(&program), &[]);
+    succeed("trace", &["--memory", "-o", &trace, &program, "-p", "8"]);
+    let text = succeed("replay", &["--json", "--heuristic", "ipdom,minpc", &trace]);
+    let row = serde_json::from_str::<Value>(&text).unwrap()["results"][0].take();
+    assert!(row["deadlock"].is_string(), "{row}");
+    for format in ["folded", "accel-sim"] {
+        let output = run("lockstep", &["export", "--format", format, "--heuristic", "ipdom", "-o", &out, &trace]);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success() && said.contains("what is exported is the replay with --locks simt"), "{said}");
+        if format == "folded" {
+            let folded = std::fs::read_to_string(&out).unwrap();
+            let lost: u64 = folded.lines().map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum();
+            assert_eq!(row["lost_slots"], lost);
+            std::fs::remove_file(&out).unwrap();
+        } else {
+            assert!(said.contains(&format!("for {} fetches", row["fetches"])), "{said}");
+        }
+    }
 }
 
 #[test]

@@ -36,14 +36,14 @@ const WARP: usize = 32;
 const BLOCK: usize = 256;
 
 /// What was written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Written {
+    /// The replay.
+    pub outcome: Outcome,
     /// Kernels: launches of lanes.
     pub kernels: usize,
     /// Warp instructions, barriers and ends of warps included.
     pub instructions: u64,
-    /// The fetches that they stand for.
-    pub fetches: u64,
 }
 
 /// Replays the lanes under the model and writes what they run into the folder, which is made. `name` is what kernels
@@ -84,7 +84,7 @@ pub fn write(
     let kernels = kernel::write(traced, &scratch, &code, name, folder)?;
     code.write(trace, &folder.join("code.csv"))?;
     let instructions = traced.iter().map(|warp| warp.instructions + 1).sum();
-    Ok(Written { kernels, instructions, fetches: outcome.counts.fetches() })
+    Ok(Written { outcome, kernels, instructions })
 }
 
 fn check(outcome: &Outcome) -> Result<()> {
