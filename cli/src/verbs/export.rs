@@ -18,7 +18,7 @@ use verdict::{Question, Subject};
 use crate::output::{Output, counted, progress, say};
 use crate::typed::selection::{self, OneView};
 
-/// Write what a replay shows in the format of another tool: a profile, a flame graph, or a time line
+/// Write what a replay shows in the format of another tool: a profile, a time line, or kernels for a simulator
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The trace (- for standard input)
