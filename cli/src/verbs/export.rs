@@ -62,20 +62,18 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let view = args.selection.view(&trace)?;
     let setting = args.selection.setting(&args.trace, &trace, &view);
     let question = args.selection.question(&trace, subject)?;
+    let profile = |render: fn(&Profile) -> Vec<u8>| -> replay::Result<Vec<u8>> {
+        let outcome = outcome(&view, &question, Causes::by_call())?;
+        let profile = Profile::of(&trace, &setting, &outcome);
+        Ok(render(&profile.ok_or_else(|| replay::Error::Bug("a replay has no causes".into()))?))
+    };
     let bytes = match args.format {
-        Format::AccelSim => return kernels(args, (&trace, &view), &question, &setting),
+        Format::Pprof => profile(profile::pprof)?,
+        Format::Speedscope => profile(|profile| profile::speedscope(profile).into_bytes())?,
+        Format::Callgrind => profile(|profile| profile::callgrind(profile).into_bytes())?,
+        Format::Folded => profile(|profile| profile::folded(profile).into_bytes())?,
         Format::Perfetto => time_line((&trace, &view), &question, &setting)?.into_bytes(),
-        format => {
-            let outcome = outcome(&view, &question, Causes::by_call())?;
-            let profile = Profile::of(&trace, &setting, &outcome)
-                .ok_or_else(|| replay::Error::Bug("a replay has no causes".into()))?;
-            match format {
-                Format::Pprof => profile::pprof(&profile)?,
-                Format::Speedscope => profile::speedscope(&profile).into_bytes(),
-                Format::Callgrind => profile::callgrind(&profile).into_bytes(),
-                Format::Folded | Format::Perfetto | Format::AccelSim => profile::folded(&profile).into_bytes(),
-            }
-        }
+        Format::AccelSim => return kernels(args, (&trace, &view), &question, &setting),
     };
     let mut out = Output::create(&args.output)?;
     let path = out.path();

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::support::{build, run, succeed};
+use crate::support::{build, root, run, succeed};
 
 /// Lanes part at each odd thread and meet at three barriers; each has a variable in its stack.
 const CELLS: &str = "\
@@ -193,6 +193,26 @@ fn a_kernel_has_the_fetches_lanes_and_addresses_of_the_replay() {
         assert_eq!(masks("EXIT"), [lanes]);
         assert_eq!(instructions[instructions.len() - 1].opcode, "EXIT");
     }
+}
+
+#[test]
+fn lanes_that_are_started_together_are_a_kernel() {
+    let folder = tempfile::tempdir().unwrap();
+    let [program, trace, out] = ["program", "trace.bin", "kernels"].map(|name| folder.path().join(name));
+    build(&root().join("cli/tests/programs/generations.c"), &program, &[]);
+    let trace = trace.to_str().unwrap();
+    succeed("trace", &["--memory", "-o", trace, program.to_str().unwrap()]);
+    succeed("lockstep", &["export", "--format", "accel-sim", "-o", out.to_str().unwrap(), trace]);
+    let list = std::fs::read_to_string(out.join("kernelslist.g")).unwrap();
+    let kernels: Vec<Kernel> = list.lines().map(|file| kernel(&out.join(file))).collect();
+    let ids: Vec<&str> = kernels.iter().map(|(head, _)| &*head["kernel id"]).collect();
+    assert_eq!(ids, ["1", "2", "3"]);
+    assert!(kernels.iter().all(|(head, warps)| head["block dim"] == "(4,1,1)" && warps.len() == 1));
+    let code = code(&out.join("code.csv"));
+    let all = kernels.iter().flat_map(|(_, warps)| warps.values().flatten());
+    let fetches = all.filter(|instruction| code[&instruction.pc][0] == "0").count();
+    let row = serde_json::from_str::<Value>(&succeed("replay", &["--json", trace])).unwrap()["results"][0].take();
+    assert_eq!(row["fetches"], fetches);
 }
 
 #[test]

@@ -16,9 +16,10 @@ use super::{Place, PlaceLine, Profile, number};
 /// Three values of each stack: lost lane-slots, warp instructions and thread instructions. Labels of lost lane-slots
 /// say what they are lost to (`cause`) and where the lanes parted (`parted_at`).
 ///
-/// # Errors
-/// None: memory can be written.
-pub fn pprof(profile: &Profile) -> std::io::Result<Vec<u8>> {
+/// # Panics
+/// Never: memory can be written.
+#[must_use]
+pub fn pprof(profile: &Profile) -> Vec<u8> {
     let mut tables = Tables::default();
     tables.text("");
     let mut all = Message::default();
@@ -54,8 +55,7 @@ pub fn pprof(profile: &Profile) -> std::io::Result<Vec<u8>> {
     all.number(14, tables.text("lost_lane_slots"));
     tables.texts.iter().for_each(|text| all.bytes(6, text.as_bytes()));
     let mut compressed = GzEncoder::new(Vec::new(), Compression::default());
-    compressed.write_all(&all.0)?;
-    compressed.finish()
+    compressed.write_all(&all.0).and_then(|()| compressed.finish()).expect("memory can be written")
 }
 
 /// What is referred to by its number.
