@@ -5,6 +5,7 @@
 mod elsewhere;
 mod exit;
 mod output;
+mod registry;
 mod shown;
 mod typed;
 mod verbs;
@@ -20,6 +21,9 @@ use std::sync::LazyLock;
 use clap::{CommandFactory, Parser, Subcommand};
 
 pub use exit::STATUSES;
+pub use registry::{Brought, Registry};
+/// What models and measures are made of.
+pub use {heuristics, replay, trace_format};
 
 /// Would the threads of this program run well in lockstep, as a GPU warp or a SIMD unit runs them? Where do they
 /// diverge?
@@ -69,6 +73,8 @@ enum Verb {
     Dump(verbs::dump::Args),
     #[command(hide = true)]
     Convert(verbs::convert::Args),
+    #[command(hide = true)]
+    NewModel(verbs::new_model::Args),
     #[command(hide = true)]
     Setup(verbs::setup::Args),
     #[command(hide = true)]
@@ -136,20 +142,31 @@ fn version() -> &'static str {
     &VERSION
 }
 
+/// Runs this program as `lockstep` with what the registry has besides; returns the exit status.
+#[must_use]
+pub fn run(registry: Registry) -> ExitCode {
+    let arguments = std::env::args_os().collect();
+    exit::of(|| {
+        registry.install()?;
+        called(arguments)
+    })
+}
+
 /// Runs the program under the name that it was called by: `trace`, `replay`, or by any other `lockstep`. The first
 /// argument is the name; returns the exit status.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    exit::of(|| called(arguments.into_iter().collect()))
+}
+
+fn called(arguments: Vec<OsString>) -> anyhow::Result<ExitCode> {
     let name = arguments.first().map(Path::new).and_then(Path::file_name).unwrap_or_default().to_owned();
-    exit::of(|| {
-        if name == "trace" {
-            verbs::trace::run(&parse::<Trace>(arguments)?.args)
-        } else if name == "replay" {
-            verbs::replay::run(&parse::<Replay>(arguments)?.args)
-        } else {
-            lockstep(arguments)
-        }
-    })
+    if name == "trace" {
+        verbs::trace::run(&parse::<Trace>(arguments)?.args)
+    } else if name == "replay" {
+        verbs::replay::run(&parse::<Replay>(arguments)?.args)
+    } else {
+        lockstep(arguments)
+    }
 }
 
 fn lockstep(arguments: Vec<OsString>) -> anyhow::Result<ExitCode> {
@@ -178,6 +195,7 @@ fn lockstep(arguments: Vec<OsString>) -> anyhow::Result<ExitCode> {
         Verb::Dump(args) => verbs::dump::run(&args),
         Verb::Convert(args) => verbs::convert::run(&args),
         Verb::Heuristics(args) => verbs::heuristics::run(&args),
+        Verb::NewModel(args) => verbs::new_model::run(&args),
         Verb::Setup(args) => verbs::setup::run(&args, with_all_verbs(Lockstep::command())),
         #[cfg(feature = "transform")]
         Verb::Cc(args) => args.start("cc"),

@@ -159,22 +159,54 @@ fn on_one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// A shell that finds our programs.
+fn shell(folder: &Path, commands: &str) -> Command {
+    let programs = Path::new(env!("CARGO_BIN_EXE_lockstep")).parent().unwrap().to_str().unwrap();
+    let path = format!("{programs}:{}", std::env::var("PATH").unwrap());
+    let mut shell = Command::new("bash");
+    shell.args(["-e", "-c", commands]).current_dir(folder).env("PATH", &path).env("HOME", folder);
+    shell.env("XDG_CACHE_HOME", "/proc/no-cache");
+    shell
+}
+
+#[test]
+fn each_command_of_the_page_of_exports_runs() {
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    let (_, program) = blocks(&readme).into_iter().find(|(language, _)| *language == "c").expect("the first program");
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("triangle.c"), program).unwrap();
+    let page = std::fs::read_to_string(root().join("docs/exports.md")).unwrap();
+    let build = "gcc -O1 -g -pthread triangle.c -o triangle && trace --memory ./triangle";
+    let commands =
+        blocks(&page).into_iter().filter(|(language, _)| *language == "sh").flat_map(|(_, block)| block.lines());
+    let mut ran = 0;
+    for command in [build].into_iter().chain(commands) {
+        // Of the tools of others only those are run that are here.
+        let tool = command.split(' ').next().unwrap();
+        if !["gcc", "lockstep"].contains(&tool)
+            && !shell(folder.path(), &format!("type {tool}")).output().unwrap().status.success()
+        {
+            continue;
+        }
+        let output = shell(folder.path(), command).output().unwrap();
+        assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+        ran += 1;
+    }
+    assert!(ran > 5, "{ran} commands");
+}
+
 #[test]
 fn the_first_trace_of_the_readme_runs_and_says_what_is_promised() {
     let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
     let (_, section) = readme.split_once("## A first trace\n").expect("the section");
     let (section, _) = section.split_once("\n## ").expect("the end of the section");
     let folder = tempfile::tempdir().unwrap();
-    let programs = Path::new(env!("CARGO_BIN_EXE_lockstep")).parent().unwrap().to_str().unwrap();
-    let path = format!("{programs}:{}", std::env::var("PATH").unwrap());
     let (mut printed, mut promises) = (String::new(), 0);
     for (language, block) in blocks(section) {
         match language {
             "c" => std::fs::write(folder.path().join("triangle.c"), block).unwrap(),
             "sh" => {
-                let mut shell = Command::new("bash");
-                shell.args(["-e", "-c", block]).current_dir(&folder).env("PATH", &path);
-                let output = shell.env("XDG_CACHE_HOME", "/proc/no-cache").output().unwrap();
+                let output = shell(folder.path(), block).output().unwrap();
                 assert!(output.status.success(), "{block}{}", String::from_utf8_lossy(&output.stderr));
                 printed = on_one_line(&String::from_utf8(output.stdout).unwrap());
             }

@@ -5,6 +5,7 @@ use parameters::{Parameter, Settings};
 use crate::{Family, Heuristic, Program};
 
 /// A line of the registry.
+#[derive(Clone, Copy)]
 pub struct Entry {
     /// The name, as typed.
     pub name: &'static str,

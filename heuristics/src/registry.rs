@@ -1,11 +1,11 @@
-//! The ordered list of all heuristics, from which help, docs and tests are made.
+//! The ordered list of all heuristics, from which help, docs and tests are made. A program can bring more of them.
 
-use parameters::{Named, Parameter};
+use parameters::{Named, Parameter, Registered};
 
 use crate::mechanisms::predication::{self, Predicated};
 use crate::{Entry, Family, Heuristic, Program, models};
 
-/// All heuristics, in the order in which they are listed everywhere.
+/// The heuristics of this crate, in the order in which they are listed everywhere.
 pub static REGISTRY: &[Entry] = &[
     models::min_pc::ENTRY,
     models::min_sp_pc::ENTRY,
@@ -35,6 +35,20 @@ pub static REGISTRY: &[Entry] = &[
     models::distance::ENTRY,
 ];
 
+static ALL: Registered<Entry> = Registered::new(REGISTRY);
+
+/// All heuristics: those of this crate, then those that the program brings ([`bring`]).
+#[must_use]
+pub fn all() -> &'static [Entry] {
+    ALL.all()
+}
+
+/// Adds heuristics of the program's own, once, before anything asks for [`all`]. False, and nothing is added, where
+/// that is too late.
+pub fn bring(more: &[Entry]) -> bool {
+    ALL.add(more)
+}
+
 /// A heuristic with its parameters, as a user asks for it: `long:n=4`.
 pub type Spec = parameters::Spec<Entry>;
 
@@ -42,7 +56,7 @@ impl Named for Entry {
     const KIND: &'static str = "heuristic";
 
     fn registry() -> &'static [Entry] {
-        REGISTRY
+        all()
     }
 
     fn name(&self) -> &'static str {

@@ -13,6 +13,7 @@ pub mod x86_64;
 pub use memory::{Memory, Segment};
 pub use register::{Access, Register, RegisterPart, Registers, Use};
 pub use step::{Condition, Operand, Operation, Operator, Step};
+pub use x86_64::gpu_code::{GpuAccess, GpuInstruction};
 pub use x86_64::instruction::Instruction;
 pub use x86_64::syntax::{Disassembler, Syntax};
 pub use x86_64::table::{Listing, Table};

@@ -5,9 +5,11 @@
 //! parameters, reads back as the same [`Spec`].
 
 mod nearest;
+mod registered;
 mod spec;
 mod values;
 
 pub use nearest::{did_you_mean, nearest};
+pub use registered::Registered;
 pub use spec::{Error, Named, Spec};
 pub use values::{Parameter, Settings, Values};

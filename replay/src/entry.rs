@@ -83,6 +83,6 @@ impl Cell {
 }
 
 /// A column's value that follows from a result; none where that was not asked for.
-pub(crate) fn of<T: Measured, V: Into<Value>>(outcome: &Outcome, value: impl FnOnce(&T) -> V) -> Value {
+pub fn of<T: Measured, V: Into<Value>>(outcome: &Outcome, value: impl FnOnce(&T) -> V) -> Value {
     outcome.found().map_or(Value::None, |result| value(result).into())
 }

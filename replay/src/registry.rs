@@ -1,16 +1,19 @@
 //! The ordered list of what a result contains: the columns of every replay, and the measures with theirs. CSV, JSON,
-//! help, tables and docs/metrics.md are made from it.
+//! help, tables and docs/metrics.md are made from it. A program can bring measures of its own.
 
 use std::io::Write;
 use std::path::Path;
 
+use heuristics::Registered;
+
 use crate::columns::{self, Column, Setting};
-pub use crate::entry::{Cell, Entry, Parameter, Switch, Table};
+pub use crate::entry::{Cell, Entry, Parameter, Switch, Table, of};
 use crate::metrics;
 pub use crate::metrics::memory::SWITCH as MEMORY;
 use crate::{Error, Outcome, Result};
 
 /// A line of the registry.
+#[derive(Clone, Copy)]
 pub enum Line {
     /// Columns of every replay.
     Counted(&'static [Column]),
@@ -18,7 +21,7 @@ pub enum Line {
     Measured(&'static Entry),
 }
 
-/// All lines, in the order of the columns.
+/// The lines of this crate, in the order of the columns.
 pub static REGISTRY: &[Line] = &[
     Line::Counted(columns::SETTING),
     Line::Counted(columns::COUNTS),
@@ -45,9 +48,17 @@ pub static REGISTRY: &[Line] = &[
 /// The options that name variables for measures.
 pub static PARAMETERS: &[&Parameter] = &[&metrics::spaces::BUFFER];
 
+static ALL: Registered<Line> = Registered::new(REGISTRY);
+
+/// Adds measures of the program's own behind all others, once, before anything asks for [`measures`] or [`columns`].
+/// False, and nothing is added, where that is too late.
+pub fn add(more: &[&'static Entry]) -> bool {
+    ALL.add(&more.iter().copied().map(Line::Measured).collect::<Vec<_>>())
+}
+
 /// All measures, in order.
 pub fn measures() -> impl Iterator<Item = &'static Entry> {
-    REGISTRY.iter().filter_map(|line| match line {
+    ALL.all().iter().filter_map(|line| match line {
         Line::Counted(_) => None,
         Line::Measured(entry) => Some(*entry),
     })
@@ -55,7 +66,7 @@ pub fn measures() -> impl Iterator<Item = &'static Entry> {
 
 /// All columns, in order.
 pub fn columns() -> impl Iterator<Item = &'static Column> {
-    REGISTRY.iter().flat_map(|line| match line {
+    ALL.all().iter().flat_map(|line| match line {
         Line::Counted(columns) => *columns,
         Line::Measured(entry) => entry.columns,
     })

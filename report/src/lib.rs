@@ -5,12 +5,14 @@
 //! [`CHARTS`]), which lays everything out in points and returns a [`Picture`], then a file [`Format`]. The same rows
 //! always give the same bytes.
 
+pub mod accel_sim;
 mod charts;
 mod condition;
 mod drawing;
 mod error;
 mod options;
 pub mod page;
+pub mod profile;
 mod rows;
 mod save;
 mod settings;

@@ -171,12 +171,17 @@ impl<'t> Source<'t> {
         line_in(lines, address)
     }
 
+    /// The line at an address, then those into which the instruction was inlined; of each the first function is the one
+    /// that it is a line of. None where lines are not known.
+    pub fn lines(&mut self, pc: Pc) -> Vec<Line> {
+        let binary = self.trace.module_of(pc).and_then(|module| self.in_binary(module, pc));
+        binary.map_or_else(Vec::new, |(lines, address)| frames_in(lines, address))
+    }
+
     /// The innermost line that is not of a language's own libraries or of a package, of those into which the
     /// instruction was inlined, where there is one.
     pub fn own_line(&mut self, pc: Pc) -> Option<Line> {
-        let module = self.trace.module_of(pc)?;
-        let (lines, address) = self.in_binary(module, pc)?;
-        frames_in(lines, address).into_iter().find(|line| !is_of_library(&line.file))
+        self.lines(pc).into_iter().find(|line| !is_of_library(&line.file))
     }
 
     /// The binary's name for the variable or function at this address: `lock`, or `locks+0x28` inside of one.

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::process::ExitCode;
 
-use heuristics::REGISTRY;
+use heuristics::all;
 use serde_json::{Value, json};
 
 use crate::output::{WithColours, print};
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 fn text() -> anyhow::Result<String> {
     let width = width::of_results();
     let mut text = String::new();
-    for entry in REGISTRY {
+    for entry in all() {
         let rule = format!("{:<16} {} ({})", entry.name, entry.rule, entry.source);
         writeln!(text, "{}", width.hanging(&rule, 17))?;
         for p in entry.parameters {
@@ -41,7 +41,7 @@ fn text() -> anyhow::Result<String> {
 }
 
 fn listed() -> Value {
-    let all = REGISTRY.iter().map(|entry| {
+    let listed = all().iter().map(|entry| {
         let parameters = entry.parameters.iter().map(
             |p| json!({ "name": p.name, "default": p.default_text(), "values": p.values.to_string(), "help": p.help }),
         );
@@ -53,5 +53,5 @@ fn listed() -> Value {
             "parameters": parameters.collect::<Vec<_>>(),
         })
     });
-    json!({ "heuristics": all.collect::<Vec<_>>() })
+    json!({ "heuristics": listed.collect::<Vec<_>>() })
 }

@@ -11,6 +11,7 @@ pub(crate) mod diff;
 pub(crate) mod dump;
 pub(crate) mod export;
 pub(crate) mod heuristics;
+pub(crate) mod new_model;
 pub(crate) mod plot;
 pub(crate) mod replay;
 pub(crate) mod report;

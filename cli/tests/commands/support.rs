@@ -32,6 +32,7 @@ pub(crate) fn build(source: &Path, to: &Path, flags: &[&str]) {
 }
 
 /// Builds the program with long names of functions in C++ (`cpp`) or Rust (`rs`).
+#[allow(dead_code, reason = "not each of the binaries that have this module builds it")]
 pub(crate) fn build_long_names(language: &str, to: &str) {
     let source = root().join(format!("cli/tests/programs/long_names.{language}"));
     let words: &[&str] = match language {

@@ -45,7 +45,12 @@ fn access(memory: &Memory) -> u32 {
     }
 }
 
-/// What is done with values, once they are there.
+/// Of what is done with values, once they are there, in tenths.
+pub(super) fn work_of(instruction: Instruction) -> u32 {
+    work(instruction, instruction.decoded.mnemonic())
+}
+
+/// The same.
 fn work(instruction: Instruction, mnemonic: M) -> u32 {
     let is_wide = instruction.size_of(0) == 8 && instruction.register(0).is_none_or(|part| part.register.is_general());
     let by_width = |narrow, wide| if is_wide { wide } else { narrow };

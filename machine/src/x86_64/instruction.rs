@@ -3,7 +3,8 @@
 use iced_x86::{ConditionCode, Mnemonic, OpKind, Register as R};
 use trace_format::{BlockCost, Kind, Pc, SpEffect};
 
-use super::{Stack, flags, gpu_costs, kind, operation, part, sp_effect, step, target_of, x87};
+use super::gpu_code::GpuInstruction;
+use super::{Stack, flags, gpu_code, gpu_costs, kind, operation, part, sp_effect, step, target_of, x87};
 use crate::{Access, Condition, Memory, Operand, Operation, Register, RegisterPart, Registers, Segment, Step, Use};
 
 /// A decoded instruction of a [`Table`](crate::Table).
@@ -262,6 +263,12 @@ impl<'a> Instruction<'a> {
     #[must_use]
     pub fn gpu_tenths(self) -> u32 {
         gpu_costs::tenths(self)
+    }
+
+    /// What stands for it in a GPU's code, in order: at least one instruction.
+    #[must_use]
+    pub fn gpu_code(self) -> Vec<GpuInstruction> {
+        gpu_code::of(self)
     }
 
     /// What it notes of the basic block that it begins, if it is such a note.

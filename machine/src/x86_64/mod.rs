@@ -1,5 +1,6 @@
 //! The code of x86-64, by iced-x86.
 
+pub(crate) mod gpu_code;
 mod gpu_costs;
 pub(crate) mod instruction;
 mod operation;

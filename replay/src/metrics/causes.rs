@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 use trace_format::Pc;
 
 use super::call_paths::{CallPaths, PathId};
-use super::{LostSlots, Measure, Measured};
+use super::{LostSlots, Measure, Measured, Warp};
 use crate::Column;
 use crate::entry::{Entry, of};
 
@@ -155,6 +155,13 @@ impl Causes {
     pub fn measure() -> Measure {
         Measure::new(ENTRY.name, |warp| Some(Box::new(LostSlots::new(warp.lanes().len(), warp.seats()))))
             .with_control_flow()
+    }
+
+    /// Asks for them with call paths that tell the calls of one function apart: there are many more of those.
+    #[must_use]
+    pub fn by_call() -> Measure {
+        let lost = |warp: &Warp| LostSlots::new(warp.lanes().len(), warp.seats()).by_call();
+        Measure::new(ENTRY.name, move |warp| Some(Box::new(lost(warp)))).with_control_flow()
     }
 
     /// All lost lane-slots.

@@ -353,7 +353,7 @@ impl Metric for GpuMeter {
         }
         found.work.push(Work {
             number: ended.warp.number(),
-            launch: ended.warp.lanes().first().map_or(0, |lane| ended.warp.survey().source().generation(*lane)),
+            launch: ended.warp.launch(),
             lanes: ended.warp.lanes().len(),
             tenths: ended.counts.gpu_fetches + gpu_tenths(ended.counts.lock_fetches),
             hits: self.hits + found.tables.requests,

@@ -129,17 +129,21 @@ struct Walk {
     /// The first that counts is that of the piece's first segment.
     frames: Frames,
     level: u32,
+    by_call: bool,
 }
 
 impl Walk {
     /// The piece begins at this path.
-    fn from(path: PathId) -> Walk {
-        Walk { frames: Frames::of(path), level: 1 }
+    fn from(path: PathId, by_call: bool) -> Walk {
+        Walk { frames: Frames::of(path), level: 1, by_call }
     }
 
     /// The next segment's path.
     fn to(&mut self, segment: &Segment, paths: &mut CallPaths) -> PathId {
         let path = self.frames.at(self.level, segment.start(), paths);
+        if self.by_call {
+            self.frames.ran(segment.last().pc);
+        }
         self.level = self.level.saturating_add_signed(i32::from(level_change(segment))).max(1);
         path
     }
@@ -151,6 +155,8 @@ impl Walk {
 /// other lane begins to wait or ends. Runs are counted by their pieces, which are charged segment by segment when there
 /// are many of them, and at the end.
 pub struct LostSlots {
+    /// Whether the instruction that called is a part of a path.
+    by_call: bool,
     empty_seats: u64,
     partings: Partings,
     frames: Vec<Frames>,
@@ -183,6 +189,7 @@ impl LostSlots {
     #[must_use]
     pub fn new(lanes: usize, seats: &Seats) -> LostSlots {
         LostSlots {
+            by_call: false,
             empty_seats: seats.width().saturating_sub(seats.columns().len()) as u64,
             partings: Partings::new(lanes),
             frames: vec![Frames::default(); lanes],
@@ -201,11 +208,23 @@ impl LostSlots {
         }
     }
 
+    /// The same, with the instruction that called as a part of a path.
+    #[must_use]
+    pub(super) fn by_call(self) -> LostSlots {
+        LostSlots { by_call: true, ..self }
+    }
+
     /// The path of the lowest active lane, after all active lanes have reached theirs.
     fn path(&mut self, step: &Step) -> PathId {
-        let pc = step.instructions[0].pc;
-        let mut paths =
-            step.lanes.iter().map(|lane| self.frames[lane.index()].at(step.state(lane).level, pc, &mut self.paths));
+        let (pc, last) = (step.instructions[0].pc, step.instructions[step.instructions.len() - 1].pc);
+        let mut paths = step.lanes.iter().map(|lane| {
+            let frames = &mut self.frames[lane.index()];
+            let path = frames.at(step.state(lane).level, pc, &mut self.paths);
+            if self.by_call {
+                frames.ran(last);
+            }
+            path
+        });
         let lowest = paths.next().expect("a step has an active lane");
         paths.for_each(drop);
         lowest
@@ -232,7 +251,7 @@ impl LostSlots {
         }
         let begins = self.pushed.len() as u32;
         if let What::Piece(piece) = what {
-            let mut walk = Walk::from(path);
+            let mut walk = Walk::from(path, self.by_call);
             self.pieces.segments(piece).iter().for_each(|id| _ = walk.to(&program.segments[*id], &mut self.paths));
             self.pushed.extend_from_slice(walk.frames.above(1));
         }
@@ -262,6 +281,7 @@ impl LostSlots {
             (front, rest) = self.pieces.cut(rest, briefs);
             for id in self.pieces.of(front, briefs) {
                 let piece = self.pieces.piece(id);
+                let last = self.pieces.segments(id).last().map(|last| briefs[last.0 as usize].last);
                 let path = self.frames[lowest].at(levels[0].1, piece.start, &mut self.paths);
                 let number = self.number(What::Piece(id), path, program);
                 self.count(number, lanes);
@@ -271,7 +291,9 @@ impl LostSlots {
                     let own = frames.at(*level, piece.start, &mut self.paths);
                     let number = if own == path { number } else { self.number(What::Piece(id), own, program) };
                     let (own_begins, own_ends) = self.fetched[number as usize].pushed;
-                    self.frames[lane.index()].push(&self.pushed[own_begins as usize..own_ends as usize]);
+                    let frames = &mut self.frames[lane.index()];
+                    frames.push(&self.pushed[own_begins as usize..own_ends as usize]);
+                    last.filter(|_| self.by_call).into_iter().for_each(|last| frames.ran(last));
                     *level = (*level + (ends - begins)).saturating_add_signed(i32::from(piece.last_change)).max(1);
                 }
             }
@@ -286,7 +308,11 @@ impl LostSlots {
         for (segment, brief) in run.briefs() {
             let mut lowest = None;
             for (lane, level) in &mut levels {
-                let path = self.frames[lane.index()].at(*level, brief.start, &mut self.paths);
+                let frames = &mut self.frames[lane.index()];
+                let path = frames.at(*level, brief.start, &mut self.paths);
+                if self.by_call {
+                    frames.ran(brief.last);
+                }
                 lowest.get_or_insert(path);
                 *level = level.saturating_add_signed(i32::from(brief.level)).max(1);
             }
@@ -313,7 +339,7 @@ impl LostSlots {
             match fetched.what {
                 What::Stretch(number) => stretches.push((self.stretches.of(number, program), fetched.path)),
                 What::Piece(piece) => {
-                    let mut walk = Walk::from(fetched.path);
+                    let mut walk = Walk::from(fetched.path, self.by_call);
                     for id in self.pieces.segments(piece) {
                         let path = walk.to(&program.segments[*id], &mut self.paths);
                         stretches.push((self.stretches.of(id.0, program), path));

@@ -85,6 +85,12 @@ impl<'a> Warp<'a> {
         &self.unit.lanes
     }
 
+    /// The launch that its lanes are of: launches follow each other.
+    #[must_use]
+    pub fn launch(&self) -> u32 {
+        self.unit.lanes.first().map_or(0, |lane| self.survey.source().generation(*lane))
+    }
+
     /// Where they sit.
     #[must_use]
     pub fn seats(&self) -> &'a Seats {

@@ -33,7 +33,7 @@ use trace_format::Instruction;
 
 pub use active_lanes::{ActiveCounter, ActiveLanes};
 pub use alu::Alu;
-pub use call_paths::{CallPaths, PathId};
+pub use call_paths::{CallPaths, Entered, PathId};
 pub use causes::{Cause, Causes, Charge, Issued};
 pub use checker::Checker;
 pub use contention::{Contention, ContentionMeter, LockSite, LockUse};

@@ -172,6 +172,36 @@ proptest! {
         }
     }
 
+    /// The same sums, by runs of segments and by steps.
+    #[test]
+    fn paths_by_call_are_the_paths_with_calls_told_apart(program in statements(3), lanes in 1u64..9, size in 1usize..9) {
+        let source = lanes_of(&program, lanes);
+        let plain = ReplayOptions { warp_size: Some(size), ..ReplayOptions::default() };
+        let with = |measures| everything(&source, &ReplayOptions { measures, ..plain.clone() });
+        let (by_function, by_call) = (with(vec![Causes::measure()]), with(vec![Causes::by_call()]));
+        let stepped = with(vec![Causes::by_call(), each_step()]);
+        for ((by_function, by_call), stepped) in by_function.iter().zip(&by_call).zip(&stepped) {
+            let [merged, apart, stepped] = [by_function, by_call, stepped].map(|o| o.found::<Causes>().unwrap());
+            prop_assert_eq!(apart, stepped, "{}", by_call.heuristic);
+            prop_assert_eq!(&apart.charges.iter().map(|(_, slots)| slots).sum::<u64>(), &by_call.lost_slots());
+            let sums = |causes: &Causes| {
+                let mut sums = std::collections::BTreeMap::<_, [u64; 2]>::new();
+                for ((pc, path), issued) in &causes.issued {
+                    let sum = sums.entry((*pc, causes.paths.entries(*path))).or_default();
+                    *sum = [sum[0] + issued.fetches, sum[1] + issued.thread_instructions];
+                }
+                sums
+            };
+            prop_assert_eq!(sums(merged), sums(apart));
+            for path in apart.issued.iter().map(|((_, path), _)| *path) {
+                // Who calls runs in the function before.
+                for calls in apart.paths.functions(path).windows(2) {
+                    prop_assert!(calls[1].called_at.is_some_and(|at| calls[0].entry <= at), "{calls:?}");
+                }
+            }
+        }
+    }
+
     /// However the streams come in pieces, and however far beyond a piece a model looks.
     #[test]
     fn pieces_of_streams_change_nothing(program in statements(3), lanes in 1u64..9, codes in 1usize..9) {

@@ -7,7 +7,7 @@
 //! heuristics in the registry, so that a new heuristic needs no colour: it gets the next shade of its family, and no
 //! other changes.
 
-use heuristics::{Family, REGISTRY};
+use heuristics::Family;
 
 /// Red, green and blue, 0 to 255 each (sRGB).
 pub type Colour = (u8, u8, u8);
@@ -80,9 +80,10 @@ pub(crate) const PAPER: Colour = (0xFF, 0xFF, 0xFF);
 #[must_use]
 pub fn colour_of(heuristic: &str) -> Colour {
     let name = heuristic.split(':').next().unwrap_or(heuristic);
-    let Some(at) = REGISTRY.iter().position(|entry| entry.name == name) else { return OTHER };
-    let family = REGISTRY[at].family;
-    shade(family, REGISTRY[..at].iter().filter(|before| before.family == family).count())
+    let all = heuristics::all();
+    let Some(at) = all.iter().position(|entry| entry.name == name) else { return OTHER };
+    let family = all[at].family;
+    shade(family, all[..at].iter().filter(|before| before.family == family).count())
 }
 
 /// Whether white text reads better on it than dark text.
@@ -94,6 +95,8 @@ pub(crate) fn is_dark((r, g, b): Colour) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use heuristics::REGISTRY;
+
     use super::*;
 
     /// How a colour is seen, in linear RGB: by normal eyes, and without the cones for red, green and blue.

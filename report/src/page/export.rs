@@ -1,45 +1,24 @@
-//! What a page holds, in the formats of other tools.
+//! What a page holds, in the format of another tool.
 
 use serde_json::{Value, json};
 
-use super::{CauseText, Frame, Map, Program};
-
-/// Lost lane-slots as folded stacks: a line for each call path, line and cause, `worker;transform;fft.c:75;[branch]
-/// 1200`. What is left out of [`Program::flame`] is left out here. `causes` are those of the page
-/// ([`Page::causes`](super::Page::causes)).
-#[must_use]
-pub fn folded(program: &Program, causes: &[CauseText]) -> String {
-    let mut text = String::new();
-    for frame in &program.flame.children {
-        fold(frame, "", causes, &mut text);
-    }
-    text
-}
-
-fn fold(frame: &Frame, above: &str, causes: &[CauseText], text: &mut String) {
-    // A semicolon would cut the name in two, a line break the stack.
-    let name = frame.name.replace([';', '\n'], ",");
-    let path = if above.is_empty() { name } else { format!("{above};{name}") };
-    for (cause, CauseText { name, .. }) in causes.iter().enumerate() {
-        let below: u64 = frame.children.iter().map(|c| c.lost_by[cause]).sum();
-        let own = frame.lost_by[cause] - below;
-        if own > 0 {
-            text.push_str(&format!("{path};[{name}] {own}\n"));
-        }
-    }
-    frame.children.iter().for_each(|child| fold(child, &path, causes, text));
-}
+use super::{Map, Program};
 
 /// The lane maps as events of the Trace Event Format, which Perfetto, Firefox Profiler and chrome://tracing read: a
 /// process per warp, a thread per lane, an event for each stretch of fetches in which a lane is active in one function;
 /// a fetch takes a microsecond. A short run is shown fetch by fetch, a longer one in bins, each for as long as the lane
-/// was active in it.
+/// was active in it. A counter above them says how many lanes were active, in the mean of a bin.
 #[must_use]
 pub fn time_line(program: &Program) -> String {
     let mut events: Vec<Value> = Vec::new();
     for map in &program.maps {
         let process = format!("warp {}", map.warp);
         events.push(json!({ "ph": "M", "name": "process_name", "pid": map.warp, "args": { "name": process } }));
+        for (start, lanes) in active(map) {
+            events.push(json!({
+                "ph": "C", "name": "active lanes", "pid": map.warp, "ts": start, "args": { "lanes": lanes },
+            }));
+        }
         for (lane, name) in map.lanes.iter().enumerate() {
             let name = format!("lane {lane} ({name})");
             events.push(
@@ -62,6 +41,31 @@ struct Stretch {
     start: u64,
     fetches: u64,
     name: String,
+}
+
+/// From which fetch on how many lanes are active; at the end none.
+fn active(map: &Map) -> Vec<(u64, f64)> {
+    let mut all: Vec<(u64, f64)> = Vec::new();
+    let mut add = |start: u64, lanes: f64| match all.last() {
+        Some((_, last)) if *last == lanes => {}
+        _ => all.push((start, lanes)),
+    };
+    if let Some(window) = map.windows.iter().find(|w| w.kept == "whole") {
+        let words = words(&super::bytes(&window.stretches));
+        let mut at = window.start;
+        for stretch in words.chunks_exact(2 + map.lanes.len().div_ceil(32).max(1)) {
+            add(at, f64::from(stretch[2..].iter().map(|mask| mask.count_ones()).sum::<u32>()));
+            at += u64::from(stretch[1]);
+        }
+    } else if let Some(level) = map.levels.first() {
+        let cells = super::bytes(&level.cells);
+        for (bin, lanes) in (0..).zip(cells.chunks_exact(4 * map.lanes.len().max(1)).take(level.bins)) {
+            let shares: u32 = lanes.chunks_exact(4).map(|cell| u32::from(cell[0])).sum();
+            add(bin * level.bin, f64::from(shares) / 255.0);
+        }
+    }
+    add(map.fetches, 0.0);
+    all
 }
 
 fn stretches(program: &Program, map: &Map, lane: usize) -> Vec<Stretch> {
@@ -118,29 +122,18 @@ mod tests {
     }
 
     #[test]
-    fn stacks_end_in_their_cause_and_sum_up_to_what_is_lost() {
-        let frame = |name: &str, branch, lock, children| Frame {
-            name: name.into(),
-            line: None,
-            lost_by: vec![branch, 0, 0, lock, 0, 0, 0, 0],
-            children,
-        };
-        let root = frame("all", 10, 3, vec![frame("main", 10, 3, vec![frame("a;b", 7, 0, Vec::new())])]);
-        let names =
-            ["branch", "loop trip count", "call target", "lock", "barrier", "schedule", "finished", "empty seat"];
-        let causes = names.map(|name| CauseText { name: name.into(), ..CauseText::default() });
-        let text = folded(&Program { flame: root, ..Program::default() }, &causes);
-        assert_eq!(text, "main;[branch] 3\nmain;[lock] 3\nmain;a,b;[branch] 7\n");
-    }
-
-    #[test]
     fn a_lane_s_fetches_in_one_function_are_one_event() {
         // Three stretches: pc 0 for both lanes (2 fetches), pc 2 for lane 0 (1), pc 2 for lane 1 (4).
         let stretches: Vec<u8> = [0u32, 2, 0b11, 2, 1, 0b01, 2, 4, 0b10].iter().flat_map(|w| w.to_le_bytes()).collect();
         let window = MapWindow { start: 0, fetches: 7, kept: "whole", lost: 5, stretches: base64(&stretches) };
         let map = Map { lanes: vec!["a".into(), "b".into()], fetches: 7, windows: vec![window], ..Map::default() };
         let shown: Value = serde_json::from_str(&time_line(&program(map))).unwrap();
-        let events = shown["traceEvents"].as_array().unwrap().iter().filter(|e| e["ph"] == "X");
+        let of_kind =
+            |kind: &'static str| shown["traceEvents"].as_array().unwrap().iter().filter(move |e| e["ph"] == kind);
+        let counted: Vec<(u64, f64)> =
+            of_kind("C").map(|e| (e["ts"].as_u64().unwrap(), e["args"]["lanes"].as_f64().unwrap())).collect();
+        assert_eq!(counted, [(0, 2.0), (2, 1.0), (7, 0.0)]);
+        let events = of_kind("X");
         let found: Vec<(u64, u64, u64, &str)> = events
             .map(|e| {
                 (
@@ -163,5 +156,6 @@ mod tests {
         let found: Vec<(u64, u64)> =
             stretches(&program, &program.maps[0], 0).iter().map(|s| (s.start, s.fetches)).collect();
         assert_eq!(found, [(0, 100), (100, 20)]);
+        assert_eq!(active(&program.maps[0]), [(0, 1.0), (100, 0.2), (200, 0.0)]);
     }
 }

@@ -10,7 +10,7 @@ mod plan;
 mod program;
 
 pub use data::*;
-pub use export::{folded, time_line};
+pub use export::time_line;
 pub use layout::{NODE, lay_out};
 pub use plan::{Request, program, sample};
 pub use program::{causes, page};

@@ -33,6 +33,7 @@ mod code;
 mod copy;
 mod inspect;
 mod ir;
+mod lent;
 mod optimise;
 #[cfg(test)]
 mod tests;
@@ -49,6 +50,7 @@ pub use ir::function::Function;
 pub use ir::instruction::{Instruction, Use};
 pub use ir::module::Module;
 pub use ir::value::{Shape, Type, Value};
+pub use lent::Lent;
 pub use llvm_sys::LLVMOpcode as Opcode;
 pub use optimise::Tuning;
 pub use well_formed::WellFormed;

@@ -14,8 +14,9 @@ use llvm_sys::prelude::*;
 use crate::llvm::{Block, Function};
 use crate::{Error, Result};
 
-/// An LLVM module, alone in a context of its own.
+/// An LLVM module, alone in a context of its own; or one that is lent ([`Lent`](crate::llvm::Lent)).
 pub struct Module {
+    is_lent: bool,
     raw: LLVMModuleRef,
     context: LLVMContextRef,
     builder: LLVMBuilderRef,
@@ -73,11 +74,33 @@ impl Module {
             };
             return Err(Error::BadIr { name: name.to_owned(), text: printable(&first_of(text, &complaints)) });
         }
+        // SAFETY: both are alive, and nobody else's.
+        Ok(unsafe { Module::of_raw(raw, context, complaints, false) })
+    }
+
+    /// A module that somebody else owns.
+    ///
+    /// # Safety
+    /// It is alive, and nobody uses it or its context otherwise while this lives.
+    pub(in crate::llvm) unsafe fn lent(raw: LLVMModuleRef) -> Module {
+        // SAFETY: the caller says so.
+        unsafe { Module::of_raw(raw, LLVMGetModuleContext(raw), Box::default(), true) }
+    }
+
+    /// # Safety
+    /// The module is alive, and of this context, and nobody uses either otherwise while this lives.
+    unsafe fn of_raw(
+        raw: LLVMModuleRef,
+        context: LLVMContextRef,
+        complaints: Box<RefCell<Vec<String>>>,
+        is_lent: bool,
+    ) -> Module {
         // SAFETY: `context` is alive; both belong to it and are disposed of before it in `drop`.
         let (builder, nowhere) = unsafe {
             (LLVMCreateBuilderInContext(context), LLVMCreateBasicBlockInContext(context, c"nowhere".as_ptr()))
         };
-        Ok(Module {
+        Module {
+            is_lent,
             raw,
             context,
             builder,
@@ -86,7 +109,7 @@ impl Module {
             erased_blocks: RefCell::default(),
             flow_changes: Cell::new(0),
             nowhere,
-        })
+        }
     }
 
     /// The name of the source that it was compiled from.
@@ -219,7 +242,7 @@ impl Drop for Module {
         self.sweep();
         // SAFETY: each is disposed of once, the context last. A block can be deleted with its function only: `nowhere`,
         // to which nothing leads any more since what was erased is gone, and the erased ones get one, which goes with
-        // the module.
+        // the module, or alone where the module is lent.
         unsafe {
             LLVMDisposeBuilder(self.builder);
             let of_type = LLVMFunctionType(LLVMVoidTypeInContext(self.context), ptr::null_mut(), 0, 0);
@@ -227,6 +250,10 @@ impl Drop for Module {
             LLVMAppendExistingBasicBlock(grave, self.nowhere);
             for block in self.erased_blocks.take() {
                 LLVMAppendExistingBasicBlock(grave, block);
+            }
+            if self.is_lent {
+                LLVMDeleteFunction(grave);
+                return;
             }
             LLVMDisposeModule(self.raw);
             LLVMContextDispose(self.context);
