@@ -29,22 +29,26 @@
 
 mod marks;
 mod pieces;
+mod safety;
+mod turns;
+mod warp;
 
 use flowgraph::{
     BarrierAction, Collecting, CollectingRegion, Copies, Dominators, NodeId, PostDominators, barrier_faults,
     copies_of_a_point, points_apart,
 };
-use parameters::{Parameter, Settings, Values};
+use parameters::{Parameter, Values};
 use rustc_hash::FxHashMap;
 
 use self::marks::{Mark, MarkKind};
 use self::pieces::Pieces;
-use crate::llvm::{Function, Instruction, Module};
+use self::turns::{Made, Wanted};
+use self::warp::Warp;
+use crate::context::Context;
+use crate::llvm::{Function, Instruction, Opcode};
 use crate::pass::{Pass, Run};
 use crate::remark::{BarrierPlace, MarkFault};
-use crate::{Place, Reason, Remark};
-
-const NAME: &str = "speculative";
+use crate::{Place, Reason};
 
 /// How conflicts with the barriers of branches are resolved.
 const PARAMETERS: &[Parameter] = &[Parameter {
@@ -58,26 +62,56 @@ const PARAMETERS: &[Parameter] = &[Parameter {
 /// The pass.
 pub(crate) const ENTRY: Pass = Pass {
     name: "speculative",
-    summary: "reports where marks make lanes wait for each other, and the barrier operations that this takes; it \
-         changes nothing",
+    summary: "has lanes wait for each other at marks, in code for GPUs; for a processor it changes nothing and says where \
+              a GPU's compiler would have them wait",
     source: "Damani et al., CGO 2020",
     parameters: PARAMETERS,
     structures: false,
-    run: Run::Module(run),
+    run: Run::each(run),
 };
 
-/// Reports what is left of the marks of each function.
-fn run(module: &mut Module, settings: &Settings) -> Vec<Remark> {
-    let numbers = module.instructions().into_iter().zip(1..).collect();
-    let is_static = settings.choice("deconflict") == 1;
-    let mut all = Vec::new();
-    for function in module.functions() {
-        let marks = marks::of(function);
-        if !marks.is_empty() {
-            Marked::new(function, &numbers, is_static, &mut all).look_at(&marks);
+/// Has the lanes of a function wait at its marks, or reports what is left of them.
+fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
+    let function = *function;
+    let marks = marks::of(function);
+    if marks.is_empty() {
+        return;
+    }
+    let warp = Warp::of(function.module());
+    if warp.is_some() {
+        begin_with_nothing(function);
+    }
+    let found = Marked::new(function, warp.is_some(), context).look_at(&marks);
+    let Some(warp) = warp else { return };
+    let mut made = Made::default();
+    for Asked { name, place, wanted } in found {
+        let taken = match warp.is_too_old_for(function) {
+            true => Err("lanes cannot ask each other in a version of PTX before 6.2"),
+            false => turns::take(context, warp, &wanted, &mut made),
+        };
+        let reason = taken.map_or_else(Reason::NoTurns, Reason::TakesTurns);
+        context.remark(name, vec![place], reason, None);
+    }
+    marks.iter().for_each(|mark| mark.at.erase());
+}
+
+/// Gives a function an entry without code besides the room it takes on the stack: blocks can be put before all others.
+fn begin_with_nothing(function: Function<'_>) {
+    let first = function.entry();
+    let entry = first.insert_before("entry");
+    let branch = entry.branch_to(first);
+    for room in first.instructions().into_iter().filter(|i| i.opcode() == Opcode::LLVMAlloca) {
+        if room.operands().iter().all(|size| size.is_constant()) {
+            room.move_before(branch);
         }
     }
-    all
+}
+
+/// A place at which lanes are to wait.
+struct Asked<'m> {
+    name: String,
+    place: Option<Place>,
+    wanted: Wanted<'m>,
 }
 
 /// A function with marks.
@@ -86,10 +120,13 @@ struct Marked<'m, 'a> {
     pieces: Pieces<'m>,
     dominators: Dominators,
     post_dominators: PostDominators,
-    numbers: &'a FxHashMap<Instruction<'m>, usize>,
+    /// By instruction of the module, for the report of a processor's code.
+    numbers: FxHashMap<Instruction<'m>, usize>,
+    is_for_gpu: bool,
     is_static: bool,
     barriers: usize,
-    remarks: &'a mut Vec<Remark>,
+    asked: Vec<Asked<'m>>,
+    context: &'a mut Context<'m>,
 }
 
 /// A barrier: what lanes wait at, and how it is called.
@@ -102,21 +139,28 @@ struct Barrier<'m, 'a> {
 }
 
 impl<'m, 'a> Marked<'m, 'a> {
-    fn new(
-        function: Function<'m>,
-        numbers: &'a FxHashMap<Instruction<'m>, usize>,
-        is_static: bool,
-        remarks: &'a mut Vec<Remark>,
-    ) -> Marked<'m, 'a> {
+    fn new(function: Function<'m>, is_for_gpu: bool, context: &'a mut Context<'m>) -> Marked<'m, 'a> {
         let pieces = Pieces::of(function);
         let graph = pieces.graph();
         let exits: Vec<NodeId> = graph.nodes().filter(|node| graph.successors(*node).is_empty()).collect();
         let (dominators, post_dominators) = (Dominators::of(graph), PostDominators::of(graph, &exits));
-        Marked { function, pieces, dominators, post_dominators, numbers, is_static, barriers: 0, remarks }
+        let all = if is_for_gpu { Vec::new() } else { function.module().instructions() };
+        Marked {
+            function,
+            pieces,
+            dominators,
+            post_dominators,
+            numbers: all.into_iter().zip(1..).collect(),
+            is_for_gpu,
+            is_static: context.settings().choice("deconflict") == 1,
+            barriers: 0,
+            asked: Vec::new(),
+            context,
+        }
     }
 
     /// Names in the order in which they are met, those of places first.
-    fn look_at(mut self, marks: &[Mark<'m>]) {
+    fn look_at(mut self, marks: &[Mark<'m>]) -> Vec<Asked<'m>> {
         for is_function in [false, true] {
             let of_kind = |mark: &&Mark| (mark.kind == MarkKind::BeginsCalls) == is_function;
             let mut names: Vec<&str> = marks.iter().filter(of_kind).map(|mark| &*mark.name).collect();
@@ -132,6 +176,7 @@ impl<'m, 'a> Marked<'m, 'a> {
                 }
             }
         }
+        self.asked
     }
 
     /// Marks of a place.
@@ -157,12 +202,24 @@ impl<'m, 'a> Marked<'m, 'a> {
                 let reason = Reason::MarkCopied { behind: behind.len(), past: past.len() };
                 self.remark(name, vec![self.place_of(at)], reason);
             }
-            self.barrier(&Barrier { name, points: vec![at], callee: None, begins });
+            let mark = waits.iter().find(|mark| self.pieces.node(mark.at) == at).filter(|_| self.is_for_gpu);
+            if let Some(mark) = mark {
+                let enough = begins.iter().find_map(|mark| mark.threshold);
+                let joins = begins.iter().map(|mark| mark.at).collect();
+                let place = self.place_of(at);
+                self.asked.push(Asked { name: name.to_owned(), place, wanted: Wanted { joins, place: mark.at, enough } });
+            } else {
+                self.barrier(&Barrier { name, points: vec![at], callee: None, begins });
+            }
         }
     }
 
     /// Marks of a function.
     fn calls(&mut self, name: &str, begins: &[&Mark<'m>]) {
+        if self.is_for_gpu {
+            let places = begins.iter().map(|mark| mark.at.place()).collect();
+            return self.remark(name, places, Reason::NoTurns("the pass fcs makes one call of several"));
+        }
         let callees = marks::called(self.function, name);
         if callees.is_empty() {
             let places = begins.iter().map(|mark| mark.at.place()).collect();
@@ -235,7 +292,6 @@ impl<'m, 'a> Marked<'m, 'a> {
     }
 
     fn remark(&mut self, name: &str, places: Vec<Option<Place>>, reason: Reason) {
-        let function = self.function.name();
-        self.remarks.push(Remark { pass: NAME, function, subject: name.to_owned(), places, reason, gain: None });
+        self.context.remark(name.to_owned(), places, reason, None);
     }
 }

@@ -1,0 +1,330 @@
+//! Code for a GPU: a region in which lanes wait at a predicted place, as a loop of turns that all its lanes take together.
+//!
+//! ```text
+//! before                         after
+//! join:                          join:   who = the lanes that are here; stands = at start
+//! outer:  prolog                 turn:   phi stands
+//!         branch skip, epilog            any lane at a stop?  those go on there, others back to turn
+//! place:  body                   ask:    any lane at place?   those go on there, others back to turn
+//!         branch more, place     behind: switch stands: the ways out
+//! epilog: branch again, outer    start:  → outer
+//! out:                           outer:  prolog; branch skip, epilog, place.next
+//!                                place:  body; branch more, place.next, epilog
+//!                                epilog: branch again, outer.next, out.next
+//!                                place.next, outer.next, out.next: → turn, with another `stands` each
+//! ```
+//!
+//! A lane that comes to the place, to another stop, or to a way out of the region *stands* there, and comes to `turn`.
+//! There all lanes of the region are asked who goes on: those at stops first, so that all reach the place before
+//! anyone goes on from there. That is the paper's barrier: join is `who`, wait is `turn`, and a lane cancels by coming
+//! to `turn` with a way out. Lanes that left wait there for the others, which is the paper's barrier behind the region.
+//!
+//! Stops are where the region begins and the headers of loops around the place that have iterations without it: all
+//! cycles through the place then lead through `turn`, and what is left has no more entries than before. With a number
+//! of lanes that is enough (the paper's soft barrier, figure 6), lanes also stop where they leave the place's innermost
+//! loop. Those at the place go first while they are enough; else those at the stops do, together.
+//!
+//! # Why the meaning is kept
+//! Each lane runs the instructions that it ran before, in that order. A question is asked of the lanes in `who` alone,
+//! which came in together and have the same mask. All get the same answer, so all ask the same next; none goes on
+//! behind the region before each has left it. So a turn ends if each lane's way through it does, and it does where no
+//! lane waits for another: regions are refused that could (see [`obstacle`]).
+
+use flowgraph::{CollectingRegion, NodeId};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::safety::obstacle;
+use super::warp::{Warp, is_up_to};
+use crate::context::Context;
+use crate::llvm::{Block, Builder, Comparison, Instruction, Value};
+use crate::passes::linearize::prepare::replace_phi;
+use crate::remark::Turns;
+
+/// What is asked for.
+pub(super) struct Wanted<'m> {
+    /// Where lanes join: an instruction, or several of which one is to dominate the region.
+    pub(super) joins: Vec<Instruction<'m>>,
+    /// Where they wait.
+    pub(super) place: Instruction<'m>,
+    /// How many at the place are enough.
+    pub(super) enough: Option<usize>,
+}
+
+/// What was made in a function.
+#[derive(Default)]
+pub(super) struct Made<'m> {
+    /// Where turns begin.
+    turns: Vec<Block<'m>>,
+    /// The blocks in which lanes ask, and nothing else.
+    asking: FxHashSet<Block<'m>>,
+}
+
+/// A region that can take turns.
+struct Plan<'m> {
+    join: Block<'m>,
+    place: Block<'m>,
+    blocks: FxHashSet<Block<'m>>,
+    /// Besides the place, and where the region begins.
+    stops: Vec<Block<'m>>,
+    enough: Option<usize>,
+}
+
+/// Makes the lanes of a region take turns; why not.
+pub(super) fn take<'m>(
+    context: &mut Context<'m>,
+    warp: Warp,
+    wanted: &Wanted<'m>,
+    made: &mut Made<'m>,
+) -> Result<Turns, &'static str> {
+    wanted.joins.iter().chain([&wanted.place]).for_each(|first| begin_block_at(*first));
+    let block = |first: &Instruction<'m>| first.block().expect("marks are erased last");
+    let (joins, place) = (wanted.joins.iter().map(block).collect::<Vec<_>>(), block(&wanted.place));
+    let plan = plan(context, warp, (&joins, place, wanted.enough), made)?;
+    let done = Surgery::of(plan, warp, made).run();
+    // Where the region begins, no value of it exists yet.
+    context.joined(done.entered_from, done.turn);
+    context.settle();
+    Ok(done.turns)
+}
+
+/// Has a block begin with an instruction: what stood before it gets one of its own.
+fn begin_block_at(first: Instruction<'_>) {
+    let block = first.block().expect("marks are erased last");
+    if block.first() != Some(first) {
+        _ = block.split_before(first, "before");
+    }
+}
+
+/// Looks at the region and at what it takes.
+fn plan<'m>(
+    context: &mut Context<'m>,
+    warp: Warp,
+    (joins, place, enough): (&[Block<'m>], Block<'m>, Option<usize>),
+    made: &Made<'m>,
+) -> Result<Plan<'m>, &'static str> {
+    let (flow, dominators, loops) = (context.flow(), context.dominators(), context.loops());
+    let graph = flow.graph();
+    let point = flow.node(place);
+    let nodes: Vec<NodeId> = joins.iter().map(|join| flow.node(*join)).collect();
+    let Some(region) = CollectingRegion::of(graph, &[point], &nodes) else {
+        return Err("no path leads from where lanes join to the place");
+    };
+    let is_above = |at: &&NodeId| region.nodes().all(|node| dominators.dominates(**at, node));
+    let [join] = region.beginnings(graph)[..] else { return Err("lanes join at several places") };
+    if !is_above(&&join) {
+        return Err("lanes can come to the place that have not joined");
+    }
+    let around = loops.innermost(point).filter(|of| region.holds(loops.header(*of)));
+    let Some(innermost) = around else { return Err("lanes come to the place once: they meet without that") };
+    let own: Vec<NodeId> = made.turns.iter().filter_map(|turn| flow.find(*turn)).filter(|n| region.holds(*n)).collect();
+    let mut stops: Vec<NodeId> = Vec::new();
+    let mut outwards = Some(innermost);
+    while let Some(of) = outwards.filter(|of| region.holds(loops.header(*of))) {
+        let header = loops.header(of);
+        let always = |latch: &NodeId| dominators.dominates(point, *latch);
+        if header != point && !loops.latches(of).iter().all(always) {
+            stops.push(header);
+        }
+        outwards = loops.parent(of);
+    }
+    if enough.is_some() {
+        let left = loops.members(innermost).iter().flat_map(|node| graph.successors(*node));
+        stops.extend(left.filter(|to| !loops.contains(innermost, **to) && region.holds(**to)));
+    }
+    stops.sort_unstable();
+    stops.dedup();
+    stops.retain(|stop| *stop != join && *stop != point);
+    let is_in_turn = |turn: &NodeId| {
+        let inside = loops.headed_by(*turn).expect("a turn is a loop");
+        stops.iter().chain([&point]).any(|stop| loops.contains(inside, *stop))
+    };
+    if own.iter().any(is_in_turn) {
+        return Err("lanes wait at another predicted place between two visits");
+    }
+    let ids = loops.ids().filter(|of| region.holds(loops.header(*of)));
+    if warp == Warp::Amd && ids.into_iter().any(|of| loops.is_irreducible(of)) {
+        return Err("a loop of the region has several entries");
+    }
+    let blocks: Vec<Block<'m>> = region.nodes().map(|node| flow.block(node)).collect();
+    if let Some(why) = obstacle(blocks.iter().filter(|block| !made.asking.contains(block))) {
+        return Err(why);
+    }
+    let stops = stops.into_iter().map(|node| flow.block(node)).collect();
+    Ok(Plan { join: flow.block(join), place, blocks: blocks.into_iter().collect(), stops, enough })
+}
+
+/// What became of a region.
+struct Done<'m> {
+    entered_from: Block<'m>,
+    turn: Block<'m>,
+    turns: Turns,
+}
+
+/// The number of the predicted place; that of where the region begins, the first stop, is one more.
+const PLACE: usize = 0;
+
+struct Surgery<'a, 'm> {
+    plan: Plan<'m>,
+    warp: Warp,
+    made: &'a mut Made<'m>,
+    /// Where lanes can stand: the place, the stops, the ways out, by number.
+    stands: Vec<Block<'m>>,
+    /// How many stops there are, where the region begins included.
+    stops: usize,
+    numbers: FxHashMap<Block<'m>, usize>,
+}
+
+impl<'a, 'm> Surgery<'a, 'm> {
+    fn of(plan: Plan<'m>, warp: Warp, made: &'a mut Made<'m>) -> Surgery<'a, 'm> {
+        let mut stands = vec![plan.place, plan.join];
+        stands.extend(&plan.stops);
+        let (stops, numbers) = (stands.len() - 1, FxHashMap::default());
+        Surgery { plan, warp, made, stands, stops, numbers }
+    }
+
+    fn run(mut self) -> Done<'m> {
+        let function = self.plan.place.function();
+        // Lanes that come here again join again.
+        let first = self.plan.join.first_insertion_point();
+        let entered_from = self.plan.join.split_before(first, "join");
+        let turn = function.add_block("turn");
+        let leaving = self.leaving(entered_from);
+        let landings: Vec<(usize, Block<'m>)> = leaving.iter().map(|(number, ..)| (*number, self.landing(*number))).collect();
+        let who = self.warp.who(Builder::before(entered_from.terminator()));
+        entered_from.terminator().set_successor(0, turn);
+
+        let of_type = function.integer_type(32);
+        let number = |number: usize| of_type.number(number as u64);
+        let mut incoming = vec![(number(PLACE + 1), entered_from)];
+        incoming.extend(landings.iter().map(|(at, landing)| (number(*at), *landing)));
+        let stands = turn.add_phi(&incoming, "stands");
+        let (run, behind) = self.ask(turn, stands, who);
+        for back in [run.stops, run.place].into_iter().filter(|b| b.terminator().successors().contains(&turn)) {
+            stands.add_incoming(stands.as_value(), back);
+        }
+        for ((number, edges, from), (_, landing)) in leaving.iter().zip(&landings) {
+            let goes_on = match *number {
+                PLACE => run.place,
+                number if number <= self.stops => run.stops,
+                _ => behind,
+            };
+            self.lead(self.stands[*number], edges, from, *landing, goes_on);
+            landing.branch_to(turn);
+        }
+        let outs: Vec<(u64, Block<'m>)> =
+            self.stands.iter().enumerate().skip(self.stops + 1).map(|(i, out)| (i as u64, *out)).collect();
+        match outs.split_last() {
+            Some((last, [])) => _ = behind.branch_to(last.1),
+            Some((last, others)) => _ = Builder::at_end_of(behind).switch(stands.as_value(), last.1, others),
+            None => _ = behind.end_unreachable(),
+        }
+        self.made.turns.push(turn);
+        self.made.asking.extend([entered_from, turn]);
+        let turns = Turns { stops: self.stops - 1, exits: outs.len(), enough: self.plan.enough };
+        Done { entered_from, turn, turns }
+    }
+
+    /// The edges that lead to where lanes stand: its number, the branches with the places among their successors, and
+    /// the blocks that they come from.
+    #[allow(clippy::type_complexity, reason = "a list of one use")]
+    fn leaving(&mut self, entered_from: Block<'m>) -> Vec<(usize, Vec<(Instruction<'m>, usize)>, FxHashSet<Block<'m>>)> {
+        self.numbers = self.stands.iter().enumerate().map(|(number, block)| (*block, number)).collect();
+        // Where the region begins, no edge of it leads any more.
+        self.numbers.remove(&self.plan.join);
+        let mut found: Vec<(usize, Vec<_>, FxHashSet<_>)> = Vec::new();
+        let mut blocks: Vec<Block<'m>> = self.plan.place.function().blocks();
+        blocks.retain(|block| self.plan.blocks.contains(block));
+        for block in blocks {
+            let end = block.terminator();
+            for (place, to) in end.successors().into_iter().enumerate() {
+                let is_out = to == entered_from || !self.plan.blocks.contains(&to);
+                let number = match self.numbers.get(&to) {
+                    Some(number) => *number,
+                    None if is_out => {
+                        self.stands.push(to);
+                        self.numbers.insert(to, self.stands.len() - 1);
+                        self.stands.len() - 1
+                    }
+                    None => continue,
+                };
+                match found.iter_mut().find(|(at, ..)| *at == number) {
+                    Some((_, edges, from)) => {
+                        edges.push((end, place));
+                        from.insert(block);
+                    }
+                    None => found.push((number, vec![(end, place)], [block].into_iter().collect())),
+                }
+            }
+        }
+        found
+    }
+
+    fn landing(&self, number: usize) -> Block<'m> {
+        let name = format!("{}.next", self.stands[number].name());
+        self.plan.place.function().add_block(&name)
+    }
+
+    /// Has edges lead to a landing, and lanes go on from another block: phis join there what they bring.
+    fn lead(
+        &self,
+        to: Block<'m>,
+        edges: &[(Instruction<'m>, usize)],
+        from: &FxHashSet<Block<'m>>,
+        landing: Block<'m>,
+        goes_on: Block<'m>,
+    ) {
+        for phi in to.phis() {
+            let (moved, kept): (Vec<_>, Vec<_>) = phi.incoming().into_iter().partition(|(_, block)| from.contains(block));
+            let joined = landing.add_phi(&moved, "");
+            joined.take_location(phi);
+            replace_phi(to, phi, &[kept, vec![(joined.as_value(), goes_on)]].concat());
+        }
+        for (end, place) in edges {
+            end.set_successor(*place, landing);
+        }
+    }
+
+    /// Asks who goes on, from the end of `turn`. Returns the blocks from which those go on, and where all do when
+    /// nobody stands at a stop or the place.
+    fn ask(&mut self, turn: Block<'m>, stands: Instruction<'m>, who: Option<Value<'m>>) -> (Run<'m>, Block<'m>) {
+        let function = turn.function();
+        let [stops, place, behind] = ["stops", "place", "behind"].map(|name| function.add_block(name));
+        let (at, stands) = (Builder::at_end_of(turn), stands.as_value());
+        let is_at_place = |at: Builder<'m>| at.compare(Comparison::Equal, stands, stands.type_of().number(PLACE as u64));
+        if self.stops == 1 && self.plan.enough.is_none() {
+            // Nobody stands where the region begins but at first, when all do.
+            let is_on = at.compare(Comparison::ULess, stands, stands.type_of().number(PLACE as u64 + 2));
+            turn.branch_on(self.warp.any(at, who, is_on), place, behind);
+            place.branch_on(is_at_place(Builder::at_end_of(place)), self.plan.place, stops);
+        } else {
+            let ask = function.add_block("ask");
+            self.made.asking.insert(ask);
+            let is_at_stop = |at: Builder<'m>| is_up_to(at, stands, self.stops);
+            let comes = match self.plan.enough {
+                None => {
+                    turn.branch_on(self.warp.any(at, who, is_at_stop(at)), stops, ask);
+                    let at = Builder::at_end_of(ask);
+                    self.warp.any(at, who, is_at_place(at))
+                }
+                Some(enough) => {
+                    let [any, is_enough] = self.warp.any_and_enough(at, who, is_at_place(at), enough);
+                    let nobody = at.not(self.warp.any(at, who, is_at_stop(at)));
+                    turn.branch_on(at.or(is_enough, nobody), ask, stops);
+                    any
+                }
+            };
+            ask.branch_on(comes, place, behind);
+            place.branch_on(is_at_place(Builder::at_end_of(place)), self.plan.place, turn);
+        }
+        let cases: Vec<(u64, Block<'m>)> =
+            (1..=self.stops).map(|number| (number as u64, self.stands[number])).collect();
+        Builder::at_end_of(stops).switch(stands, turn, &cases);
+        (Run { stops, place }, behind)
+    }
+}
+
+/// The blocks from which lanes go on.
+struct Run<'m> {
+    stops: Block<'m>,
+    place: Block<'m>,
+}

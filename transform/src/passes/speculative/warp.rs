@@ -1,0 +1,82 @@
+//! What the lanes of a warp ask each other, in the words of a GPU.
+
+use crate::llvm::{Binary, Builder, Comparison, Function, Module, Value};
+use crate::spmd::Machine;
+
+/// A GPU on which lanes can ask.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Warp {
+    /// The lanes that take part are those of a mask, and each question waits for all of them.
+    Nvidia,
+    /// The lanes that take part are those that run.
+    Amd,
+}
+
+/// The first version of PTX in which lanes can ask which of them run.
+const LEAST_PTX: u32 = 62;
+
+impl Warp {
+    /// That of a module; none on a processor.
+    pub(super) fn of(module: &Module) -> Option<Warp> {
+        match Machine::of(module) {
+            Machine::Nvidia => Some(Warp::Nvidia),
+            Machine::Amd => Some(Warp::Amd),
+            _ => None,
+        }
+    }
+
+    /// Whether a function is compiled for a version of PTX that is too old. One that says nothing is not.
+    pub(super) fn is_too_old_for(self, function: Function<'_>) -> bool {
+        let features = function.text_attribute("target-features").unwrap_or_default();
+        let mut versions = features.split(',').filter_map(|feature| feature.strip_prefix("+ptx")?.parse().ok());
+        self == Warp::Nvidia && versions.any(|version: u32| version < LEAST_PTX)
+    }
+
+    /// The lanes that come here together: who takes part in what follows.
+    pub(super) fn who<'m>(self, at: Builder<'m>) -> Option<Value<'m>> {
+        (self == Warp::Nvidia).then(|| at.intrinsic("llvm.nvvm.activemask", &[], &[]).as_value())
+    }
+
+    /// Whether a condition holds for any of the lanes.
+    pub(super) fn any<'m>(self, at: Builder<'m>, who: Option<Value<'m>>, condition: Value<'m>) -> Value<'m> {
+        match who {
+            Some(who) => at.intrinsic("llvm.nvvm.vote.any.sync", &[], &[who, condition]).as_value(),
+            None => {
+                let (ballot, zero) = self.ballot(at, who, condition);
+                at.compare(Comparison::NotEqual, ballot, zero)
+            }
+        }
+    }
+
+    /// Whether it holds for any, and whether for so many.
+    pub(super) fn any_and_enough<'m>(
+        self,
+        at: Builder<'m>,
+        who: Option<Value<'m>>,
+        condition: Value<'m>,
+        enough: usize,
+    ) -> [Value<'m>; 2] {
+        let (ballot, zero) = self.ballot(at, who, condition);
+        let of_type = ballot.type_of();
+        let count = at.intrinsic("llvm.ctpop", &[of_type], &[ballot]).as_value();
+        let any = at.compare(Comparison::NotEqual, ballot, zero);
+        [any, at.compare(Comparison::UGreaterEqual, count, of_type.number(enough as u64))]
+    }
+
+    /// For which lanes it holds, as a mask; a mask of none.
+    fn ballot<'m>(self, at: Builder<'m>, who: Option<Value<'m>>, condition: Value<'m>) -> (Value<'m>, Value<'m>) {
+        let wide = at.function().integer_type(64);
+        let ballot = match who {
+            Some(who) => at.intrinsic("llvm.nvvm.vote.ballot.sync", &[], &[who, condition]),
+            None => at.intrinsic("llvm.amdgcn.ballot", &[wide], &[condition]),
+        };
+        (ballot.as_value(), ballot.type_of().number(0))
+    }
+}
+
+/// Whether a number is one of `1..=most`.
+pub(super) fn is_up_to<'m>(at: Builder<'m>, number: Value<'m>, most: usize) -> Value<'m> {
+    let of_type = number.type_of();
+    let less = at.binary(Binary::Sub, number, of_type.number(1));
+    at.compare(Comparison::ULess, less, of_type.number(most as u64))
+}
