@@ -80,7 +80,7 @@ pub(super) fn take<'m>(
     let block = |first: &Instruction<'m>| first.block().expect("marks are erased last");
     let (joins, place) = (wanted.joins.iter().map(block).collect::<Vec<_>>(), block(&wanted.place));
     let plan = plan(context, warp, (&joins, place, wanted.enough), made)?;
-    let done = Surgery::of(plan, warp, made).run();
+    let done = Surgery::of(context, plan, warp, made).run();
     // Where the region begins, no value of it exists yet.
     context.joined(done.entered_from, done.turn);
     context.settle();
@@ -164,6 +164,7 @@ struct Done<'m> {
 const PLACE: usize = 0;
 
 struct Surgery<'a, 'm> {
+    context: &'a mut Context<'m>,
     plan: Plan<'m>,
     warp: Warp,
     made: &'a mut Made<'m>,
@@ -175,11 +176,11 @@ struct Surgery<'a, 'm> {
 }
 
 impl<'a, 'm> Surgery<'a, 'm> {
-    fn of(plan: Plan<'m>, warp: Warp, made: &'a mut Made<'m>) -> Surgery<'a, 'm> {
+    fn of(context: &'a mut Context<'m>, plan: Plan<'m>, warp: Warp, made: &'a mut Made<'m>) -> Surgery<'a, 'm> {
         let mut stands = vec![plan.place, plan.join];
         stands.extend(&plan.stops);
         let (stops, numbers) = (stands.len() - 1, FxHashMap::default());
-        Surgery { plan, warp, made, stands, stops, numbers }
+        Surgery { context, plan, warp, made, stands, stops, numbers }
     }
 
     fn run(mut self) -> Done<'m> {
@@ -208,8 +209,7 @@ impl<'a, 'm> Surgery<'a, 'm> {
                 number if number <= self.stops => run.stops,
                 _ => behind,
             };
-            self.lead(self.stands[*number], edges, from, *landing, goes_on);
-            landing.branch_to(turn);
+            self.lead(self.stands[*number], edges, from, [*landing, turn, goes_on]);
         }
         let outs: Vec<(u64, Block<'m>)> =
             self.stands.iter().enumerate().skip(self.stops + 1).map(|(i, out)| (i as u64, *out)).collect();
@@ -264,23 +264,42 @@ impl<'a, 'm> Surgery<'a, 'm> {
         self.plan.place.function().add_block(&name)
     }
 
-    /// Has edges lead to a landing, and lanes go on from another block: phis join there what they bring.
+    /// Has edges lead to a landing and from there to `turn`, and lanes go on from another block. What the edges bring to
+    /// phis is in a variable meanwhile. It holds the phi's value until a lane stands here again, and is not used then.
     fn lead(
-        &self,
+        &mut self,
         to: Block<'m>,
         edges: &[(Instruction<'m>, usize)],
         from: &FxHashSet<Block<'m>>,
-        landing: Block<'m>,
-        goes_on: Block<'m>,
+        [landing, turn, goes_on]: [Block<'m>; 3],
     ) {
+        for (end, place) in edges {
+            end.set_successor(*place, landing);
+        }
+        let mut brought = Vec::new();
         for phi in to.phis() {
             let (moved, kept): (Vec<_>, Vec<_>) = phi.incoming().into_iter().partition(|(_, block)| from.contains(block));
             let joined = landing.add_phi(&moved, "");
             joined.take_location(phi);
-            replace_phi(to, phi, &[kept, vec![(joined.as_value(), goes_on)]].concat());
+            if kept.is_empty() {
+                brought.push((phi, joined));
+            } else {
+                replace_phi(to, phi, &[kept, vec![(joined.as_value(), goes_on)]].concat());
+            }
         }
-        for (end, place) in edges {
-            end.set_successor(*place, landing);
+        let end = landing.branch_to(turn);
+        for (phi, joined) in brought {
+            let variable = to.function().add_slot(phi.type_of());
+            for used in phi.as_value().uses() {
+                let before = match used.user.is_phi() {
+                    true => used.user.incoming_block(used.operand).terminator(),
+                    false => used.user,
+                };
+                used.user.set_operand(used.operand, variable.load_before(before));
+            }
+            variable.store_before(joined.as_value(), end);
+            phi.erase();
+            self.context.promote(variable);
         }
     }
 
