@@ -34,7 +34,7 @@ use flowgraph::{CollectingRegion, NodeId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::safety::obstacle;
-use super::warp::{Warp, is_up_to};
+use super::warp::Warp;
 use crate::context::Context;
 use crate::llvm::{Block, Builder, Comparison, Instruction, Value};
 use crate::passes::linearize::prepare::replace_phi;
@@ -160,26 +160,24 @@ struct Done<'m> {
     turns: Turns,
 }
 
-/// The number of the predicted place; that of where the region begins, the first stop, is one more.
-const PLACE: usize = 0;
-
 struct Surgery<'a, 'm> {
     context: &'a mut Context<'m>,
     plan: Plan<'m>,
     warp: Warp,
     made: &'a mut Made<'m>,
-    /// Where lanes can stand: the place, the stops, the ways out, by number.
+    /// Where lanes can stand: the stops, of which the first is where the region begins; the place; the ways out.
     stands: Vec<Block<'m>>,
-    /// How many stops there are, where the region begins included.
+    /// How many stops there are: the number of the place.
     stops: usize,
     numbers: FxHashMap<Block<'m>, usize>,
 }
 
 impl<'a, 'm> Surgery<'a, 'm> {
     fn of(context: &'a mut Context<'m>, plan: Plan<'m>, warp: Warp, made: &'a mut Made<'m>) -> Surgery<'a, 'm> {
-        let mut stands = vec![plan.place, plan.join];
+        let mut stands = vec![plan.join];
         stands.extend(&plan.stops);
-        let (stops, numbers) = (stands.len() - 1, FxHashMap::default());
+        let (stops, numbers) = (stands.len(), FxHashMap::default());
+        stands.push(plan.place);
         Surgery { context, plan, warp, made, stands, stops, numbers }
     }
 
@@ -196,7 +194,7 @@ impl<'a, 'm> Surgery<'a, 'm> {
 
         let of_type = function.integer_type(32);
         let number = |number: usize| of_type.number(number as u64);
-        let mut incoming = vec![(number(PLACE + 1), entered_from)];
+        let mut incoming = vec![(number(0), entered_from)];
         incoming.extend(landings.iter().map(|(at, landing)| (number(*at), *landing)));
         let stands = turn.add_phi(&incoming, "stands");
         let (run, behind) = self.ask(turn, stands, who);
@@ -205,8 +203,8 @@ impl<'a, 'm> Surgery<'a, 'm> {
         }
         for ((number, edges, from), (_, landing)) in leaving.iter().zip(&landings) {
             let goes_on = match *number {
-                PLACE => run.place,
-                number if number <= self.stops => run.stops,
+                number if number < self.stops => run.stops,
+                number if number == self.stops => run.place,
                 _ => behind,
             };
             self.lead(self.stands[*number], edges, from, [*landing, turn, goes_on]);
@@ -309,34 +307,36 @@ impl<'a, 'm> Surgery<'a, 'm> {
         let function = turn.function();
         let [stops, place, behind] = ["stops", "place", "behind"].map(|name| function.add_block(name));
         let (at, stands) = (Builder::at_end_of(turn), stands.as_value());
-        let is_at_place = |at: Builder<'m>| at.compare(Comparison::Equal, stands, stands.type_of().number(PLACE as u64));
-        if self.stops == 1 && self.plan.enough.is_none() {
+        let number = |number: usize| stands.type_of().number(number as u64);
+        let is_before = |at: Builder<'m>, most: usize| at.compare(Comparison::ULess, stands, number(most));
+        let is_at_place = |at: Builder<'m>| at.compare(Comparison::Equal, stands, number(self.stops));
+        // Others than those that go on come back at once.
+        let mut back = turn;
+        match self.plan.enough {
             // Nobody stands where the region begins but at first, when all do.
-            let is_on = at.compare(Comparison::ULess, stands, stands.type_of().number(PLACE as u64 + 2));
-            turn.branch_on(self.warp.any(at, who, is_on), place, behind);
-            place.branch_on(is_at_place(Builder::at_end_of(place)), self.plan.place, stops);
-        } else {
-            let ask = function.add_block("ask");
-            self.made.asking.insert(ask);
-            let is_at_stop = |at: Builder<'m>| is_up_to(at, stands, self.stops);
-            let comes = match self.plan.enough {
-                None => {
-                    turn.branch_on(self.warp.any(at, who, is_at_stop(at)), stops, ask);
-                    let at = Builder::at_end_of(ask);
-                    self.warp.any(at, who, is_at_place(at))
-                }
-                Some(enough) => {
-                    let [any, is_enough] = self.warp.any_and_enough(at, who, is_at_place(at), enough);
-                    let nobody = at.not(self.warp.any(at, who, is_at_stop(at)));
-                    turn.branch_on(at.or(is_enough, nobody), ask, stops);
-                    any
-                }
-            };
-            ask.branch_on(comes, place, behind);
-            place.branch_on(is_at_place(Builder::at_end_of(place)), self.plan.place, turn);
+            None if self.stops == 1 => {
+                turn.branch_on(self.warp.any(at, who, is_before(at, self.stops + 1)), place, behind);
+                back = stops;
+            }
+            None => {
+                let ask = function.add_block("ask");
+                self.made.asking.insert(ask);
+                turn.branch_on(self.warp.any(at, who, is_before(at, self.stops)), stops, ask);
+                let at = Builder::at_end_of(ask);
+                ask.branch_on(self.warp.any(at, who, is_at_place(at)), place, behind);
+            }
+            Some(enough) => {
+                let [few, ask] = ["few", "ask"].map(|name| function.add_block(name));
+                self.made.asking.extend([few, ask]);
+                let [any, is_enough] = self.warp.any_and_enough(at, who, is_at_place(at), enough);
+                turn.branch_on(is_enough, place, few);
+                let at = Builder::at_end_of(few);
+                few.branch_on(self.warp.any(at, who, is_before(at, self.stops)), stops, ask);
+                ask.branch_on(any, place, behind);
+            }
         }
-        let cases: Vec<(u64, Block<'m>)> =
-            (1..=self.stops).map(|number| (number as u64, self.stands[number])).collect();
+        place.branch_on(is_at_place(Builder::at_end_of(place)), self.plan.place, back);
+        let cases: Vec<(u64, Block<'m>)> = (0..self.stops).map(|number| (number as u64, self.stands[number])).collect();
         Builder::at_end_of(stops).switch(stands, turn, &cases);
         (Run { stops, place }, behind)
     }

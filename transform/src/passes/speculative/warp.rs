@@ -1,6 +1,6 @@
 //! What the lanes of a warp ask each other, in the words of a GPU.
 
-use crate::llvm::{Binary, Builder, Comparison, Function, Module, Value};
+use crate::llvm::{Builder, Comparison, Function, Module, Value};
 use crate::spmd::Machine;
 
 /// A GPU on which lanes can ask.
@@ -72,11 +72,4 @@ impl Warp {
         };
         (ballot.as_value(), ballot.type_of().number(0))
     }
-}
-
-/// Whether a number is one of `1..=most`.
-pub(super) fn is_up_to<'m>(at: Builder<'m>, number: Value<'m>, most: usize) -> Value<'m> {
-    let of_type = number.type_of();
-    let less = at.binary(Binary::Sub, number, of_type.number(1));
-    at.compare(Comparison::ULess, less, of_type.number(most as u64))
 }
