@@ -25,6 +25,8 @@ pub struct Pass {
 pub(crate) enum Run {
     /// Over each function that may be optimised.
     Functions {
+        /// Once before all.
+        before: Option<fn(&mut Module)>,
         /// Over one function.
         each: for<'m> fn(&mut Function<'m>, &mut Context<'m>),
         /// Once after all, with remarks on the module.
@@ -36,6 +38,6 @@ pub(crate) enum Run {
 
 impl Run {
     pub(crate) const fn each(each: for<'m> fn(&mut Function<'m>, &mut Context<'m>)) -> Run {
-        Run::Functions { each, after: None }
+        Run::Functions { before: None, each, after: None }
     }
 }

@@ -36,10 +36,13 @@ impl Pass {
     /// Runs the pass, and after each function the repairs that its changes need: values that no longer dominate their
     /// uses get phis.
     fn run(&self, module: &mut Module, settings: &Settings, by: &Deciding) -> Vec<Remark> {
-        let (each, after) = match self.run {
-            Run::Functions { each, after } => (each, after),
+        let (before, each, after) = match self.run {
+            Run::Functions { before, each, after } => (before, each, after),
             Run::Module(run) => return run(module, settings),
         };
+        if let Some(before) = before {
+            before(module);
+        }
         let mut context = Context::new(self.name, settings, by.costs);
         context.know(by.trips.clone());
         context.expect_sinking(by.whole_arms);

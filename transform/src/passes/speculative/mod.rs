@@ -45,7 +45,7 @@ use self::pieces::Pieces;
 use self::turns::{Made, Wanted};
 use self::warp::Warp;
 use crate::context::Context;
-use crate::llvm::{Function, Instruction, Opcode};
+use crate::llvm::{Function, Instruction, Module, Opcode, Tuning};
 use crate::pass::{Pass, Run};
 use crate::remark::{BarrierPlace, MarkFault};
 use crate::{Place, Reason};
@@ -67,8 +67,17 @@ pub(crate) const ENTRY: Pass = Pass {
     source: "Damani et al., CGO 2020",
     parameters: PARAMETERS,
     structures: false,
-    run: Run::each(run),
+    run: Run::Functions { before: Some(reduce), each: run, after: None },
 };
+
+/// Has loops count by addresses, as code generation would: it would find no loops where lanes take turns.
+fn reduce(module: &mut Module) {
+    let has_marks = || module.functions_to_optimise().into_iter().any(|function| !marks::of(function).is_empty());
+    if Warp::of(module) == Some(Warp::Nvidia) && has_marks() {
+        let passes = "function(loop-simplify,lcssa,loop(loop-reduce))";
+        module.run_passes_for_gpu(passes, &Tuning::default()).expect("LLVM knows its own passes and this target");
+    }
+}
 
 /// Has the lanes of a function wait at its marks, or reports what is left of them.
 fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
