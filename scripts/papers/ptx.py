@@ -59,7 +59,8 @@ class Kernel:
         labels: dict[str, int] = {}
         block = self._begin()
         for line in (line.strip() for line in re.sub(r"\{|\}", "", body).splitlines()):
-            if not line:
+            # Labels of a debugger's.
+            if not line or re.match(r"\$L__(tmp|func)", line):
                 continue
             if line.startswith(".reg"):
                 kind, prefix, count = re.match(r"\.reg \.(\w+)\s+(%\w+?)(?:<(\d+)>)?;", line).groups()

@@ -2,7 +2,7 @@
 
 use parameters::{Parameter, Settings};
 
-use crate::Remark;
+use crate::{PredictedPlace, Remark};
 use crate::context::Context;
 use crate::llvm::{Function, Module};
 
@@ -25,8 +25,8 @@ pub struct Pass {
 pub(crate) enum Run {
     /// Over each function that may be optimised.
     Functions {
-        /// Once before all.
-        before: Option<fn(&mut Module)>,
+        /// Once before all, with the places at which lanes are to wait.
+        before: Option<fn(&mut Module, &Settings, &[PredictedPlace])>,
         /// Over one function.
         each: for<'m> fn(&mut Function<'m>, &mut Context<'m>),
         /// Once after all, with remarks on the module.

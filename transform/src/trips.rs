@@ -1,4 +1,4 @@
-//! What a trace says about nested loops: which of them pay as one.
+//! What a user or a trace says about a program: which nested loops pay as one, and where lanes are to wait.
 
 use std::sync::Arc;
 
@@ -45,9 +45,53 @@ impl Trips {
     }
 }
 
+/// A place at which lanes are to wait for each other, as it was typed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PredictedPlace {
+    /// The name of its source file, or the end of its path.
+    pub file: String,
+    /// The line.
+    pub line: u32,
+    /// How many lanes there are enough; none: all that can come.
+    pub enough: Option<usize>,
+}
+
+impl PredictedPlace {
+    /// Whether a line of a file is it.
+    #[must_use]
+    pub fn is_at(&self, file: &str, line: u32) -> bool {
+        let rest = file.strip_suffix(self.file.as_str());
+        line == self.line && rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
+    }
+}
+
+/// `FILE:LINE` or `FILE:LINE,threshold=N`.
+impl std::str::FromStr for PredictedPlace {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<PredictedPlace, String> {
+        let (place, enough) = match text.split_once(",threshold=") {
+            Some((place, lanes)) => (place, Some(lanes.parse().map_err(|_| format!("{lanes} is no number of lanes"))?)),
+            None => (text, None),
+        };
+        let parts = place.rsplit_once(':').and_then(|(file, line)| Some((file.to_owned(), line.parse().ok()?)));
+        let (file, line) = parts.ok_or_else(|| format!("{place} is no FILE:LINE"))?;
+        Ok(PredictedPlace { file, line, enough })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_place_is_a_line_of_a_file_or_of_the_end_of_its_path() {
+        let place: PredictedPlace = "b/c.cu:41,threshold=8".parse().unwrap();
+        assert_eq!(place.enough, Some(8));
+        assert!(place.is_at("/a/b/c.cu", 41) && place.is_at("b/c.cu", 41));
+        assert!(!place.is_at("bb/c.cu", 41) && !place.is_at("c.cu", 41) && !place.is_at("b/c.cu", 42));
+        assert!("c.cu".parse::<PredictedPlace>().is_err() && "c.cu:4,threshold=x".parse::<PredictedPlace>().is_err());
+    }
 
     #[test]
     fn a_loop_is_found_by_its_function_and_a_line_and_the_least_gain_counts() {

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use serde_json::Value;
 use transform::llvm::Module;
-use transform::{Error, Format, InnerLoop, Pipeline, REGISTRY, Reason, Remark, Trips};
+use transform::{Error, Format, InnerLoop, Pipeline, PredictedPlace, REGISTRY, Reason, Remark, Trips};
 
 use crate::output::{Output, WithColours, print, say};
 
@@ -51,6 +51,11 @@ pub(crate) struct Deciding {
     #[arg(long, value_name = "FILE")]
     trips: Option<PathBuf>,
 
+    /// Have lanes wait for each other at a place, in code for a GPU: FILE:LINE, or FILE:LINE,threshold=N where N lanes
+    /// are enough. For the pass speculative; may be given several times
+    #[arg(long, value_name = "PLACE")]
+    predict: Vec<PredictedPlace>,
+
     /// How --report writes: one line each for people, one JSON object per line, or the YAML of LLVM's optimisation
     /// remarks
     #[arg(long, value_enum, default_value_t = Form::Text, value_name = "FORM")]
@@ -74,7 +79,7 @@ impl Deciding {
         if let Some(path) = &self.trips {
             pipeline = pipeline.with_trips(read_trips(path)?);
         }
-        Ok(pipeline)
+        Ok(pipeline.with_places(self.predict.clone()))
     }
 
     /// Remarks in the form that was asked for.

@@ -184,6 +184,13 @@ pub enum Reason {
     MarkLost(MarkFault),
     /// Taken: lanes wait at a predicted place, in turns that they agree on.
     TakesTurns(Turns),
+    /// Left: by estimate it would pay to wait at a place.
+    PlaceFound {
+        /// What a warp issues before / after, in percent.
+        gain: i64,
+        /// How many lanes are enough; none: all that can come.
+        enough: Option<usize>,
+    },
     /// Left: lanes don't wait at a predicted place, for a reason that the text says.
     NoTurns(&'static str),
     /// Left: calls need more memory that a warp shares than there is.
@@ -324,6 +331,7 @@ impl Reason {
             Reason::MarkLost(_) => "MarkLost",
             Reason::TakesTurns(_) => "TakesTurns",
             Reason::NoTurns(_) => "NoTurns",
+            Reason::PlaceFound { .. } => "PlaceFound",
             Reason::SharedMemoryFull { .. } => "SharedMemoryFull",
             Reason::CallsWithoutProfit { .. } => "CallsWithoutProfit",
             Reason::TailsWithoutProfit { .. } => "TailsWithoutProfit",
@@ -399,6 +407,9 @@ impl Reason {
             Reason::Spilled(spills) => spills.numbers(),
             Reason::Barrier(place) => place.numbers(),
             Reason::TakesTurns(turns) => turns.numbers(),
+            Reason::PlaceFound { gain, enough } => {
+                vec![("percent", gain), ("enough", enough.map_or(0, |lanes| lanes as i64))]
+            }
             Reason::MarkCopied { behind, past } => vec![("behind", behind as i64), ("past", past as i64)],
             Reason::SharedMemoryFull { bytes, capacity } => {
                 vec![("bytes", bytes as i64), ("capacity", capacity as i64)]

@@ -43,6 +43,10 @@ impl fmt::Display for Reason {
             }
             Reason::MarkLost(why) => return write!(f, "{why}"),
             Reason::TakesTurns(turns) => return write!(f, "{turns}"),
+            Reason::PlaceFound { gain, enough } => {
+                let who = enough.map_or("all that can come".to_owned(), |lanes| format!("{lanes} lanes"));
+                return write!(f, "by estimate a warp issues {gain}% of what it would if {who} wait here");
+            }
             Reason::SharedMemoryFull { bytes, capacity } => {
                 return write!(f, "a warp's chain of calls would share {bytes} bytes, and it has {capacity}");
             }

@@ -27,6 +27,7 @@
 //! If several copies lie on paths past each other, as jump threading makes them, lanes are collected at one only. The
 //! barriers of branches are at immediate post-dominators (the placement `binary`).
 
+mod detection;
 mod marks;
 mod pieces;
 mod safety;
@@ -37,7 +38,7 @@ use flowgraph::{
     BarrierAction, Collecting, CollectingRegion, Copies, Dominators, NodeId, PostDominators, barrier_faults,
     copies_of_a_point, points_apart,
 };
-use parameters::{Parameter, Values};
+use parameters::{Parameter, Settings, Values};
 use rustc_hash::FxHashMap;
 
 use self::marks::{Mark, MarkKind};
@@ -45,19 +46,33 @@ use self::pieces::Pieces;
 use self::turns::{Made, Wanted};
 use self::warp::Warp;
 use crate::context::Context;
-use crate::llvm::{Function, Instruction, Module, Opcode, Tuning};
+use crate::llvm::{Block, Function, Instruction, Module, Opcode, Tuning};
 use crate::pass::{Pass, Run};
 use crate::remark::{BarrierPlace, MarkFault};
-use crate::{Place, Reason};
+use crate::{Place, PredictedPlace, Reason};
 
-/// How conflicts with the barriers of branches are resolved.
-const PARAMETERS: &[Parameter] = &[Parameter {
-    name: "deconflict",
-    values: Values::OneOf(&["dynamic", "static"]),
-    default: 0,
-    help: "what happens to branches whose barriers conflict: waiting lanes leave those barriers, or the branches get \
-         no barrier",
-}];
+/// How conflicts with the barriers of branches are resolved; and places that are found without marks.
+const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        name: "deconflict",
+        values: Values::OneOf(&["dynamic", "static"]),
+        default: 0,
+        help: "what happens to branches whose barriers conflict, in the report on a processor's code: waiting lanes leave \
+               those barriers, or the branches get no barrier",
+    },
+    Parameter {
+        name: "detect",
+        values: Values::YesNo,
+        default: 0,
+        help: "whether places without marks are looked for: divergent loops and branches in loops",
+    },
+    Parameter {
+        name: "gain",
+        values: Values::Number(0, 1_000_000),
+        default: 120,
+        help: "the least that such a place gains by estimate: what a warp issues before / after, in percent",
+    },
+];
 
 /// The pass.
 pub(crate) const ENTRY: Pass = Pass {
@@ -67,33 +82,44 @@ pub(crate) const ENTRY: Pass = Pass {
     source: "Damani et al., CGO 2020",
     parameters: PARAMETERS,
     structures: false,
-    run: Run::Functions { before: Some(reduce), each: run, after: None },
+    run: Run::Functions { before: Some(reduce), each: run, after: Some(say_what_is_nowhere) },
 };
 
 /// Has loops count by addresses, as code generation would: it would find no loops where lanes take turns.
-fn reduce(module: &mut Module) {
+fn reduce(module: &mut Module, settings: &Settings, places: &[PredictedPlace]) {
     let has_marks = || module.functions_to_optimise().into_iter().any(|function| !marks::of(function).is_empty());
-    if Warp::of(module) == Some(Warp::Nvidia) && has_marks() {
+    let is_asked = settings.number("detect") == 1 || !places.is_empty() || has_marks();
+    if Warp::of(module) == Some(Warp::Nvidia) && is_asked {
         let passes = "function(loop-simplify,lcssa,loop(loop-reduce))";
         module.run_passes_for_gpu(passes, &Tuning::default()).expect("LLVM knows its own passes and this target");
     }
 }
 
-/// Has the lanes of a function wait at its marks, or reports what is left of them.
+/// Has the lanes of a function wait at its marks and other places, or reports what is left of the marks.
 fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
     let function = *function;
+    let warp = Warp::of(function.module());
     let marks = marks::of(function);
-    if marks.is_empty() {
+    let mut asked = typed(function, context);
+    let found = if context.settings().number("detect") == 1 { detection::places(context) } else { Vec::new() };
+    let least = context.settings().number("gain");
+    for found in found.into_iter().filter(|found| found.gain >= least) {
+        let (name, place) = (found.pattern.to_owned(), found.place.place());
+        let reason = Reason::PlaceFound { gain: found.gain, enough: found.enough };
+        context.remark(name.clone(), vec![place.clone()], reason, None);
+        let wanted = Wanted { joins: Vec::new(), place: found.place, enough: found.enough };
+        asked.push(Asked { name, place, wanted });
+    }
+    if marks.is_empty() && (asked.is_empty() || warp.is_none()) {
         return;
     }
-    let warp = Warp::of(function.module());
     if warp.is_some() {
         begin_with_nothing(function);
     }
-    let found = Marked::new(function, warp.is_some(), context).look_at(&marks);
+    let marked = Marked::new(function, warp.is_some(), context).look_at(&marks);
     let Some(warp) = warp else { return };
     let mut made = Made::default();
-    for Asked { name, place, wanted } in found {
+    for Asked { name, place, wanted } in marked.into_iter().chain(asked) {
         let taken = match warp.is_too_old_for(function) {
             true => Err("lanes cannot ask each other in a version of PTX before 6.2"),
             false => turns::take(context, warp, &wanted, &mut made),
@@ -102,6 +128,30 @@ fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
         context.remark(name, vec![place], reason, None);
     }
     marks.iter().for_each(|mark| mark.at.erase());
+}
+
+/// The places of a function that were typed: of each the block in which the first instruction of the line is.
+fn typed<'m>(function: Function<'m>, context: &mut Context<'m>) -> Vec<Asked<'m>> {
+    let all: Vec<Instruction<'m>> = function.blocks().into_iter().flat_map(Block::instructions).collect();
+    let lines: Vec<(Instruction<'m>, Place)> = all.into_iter().filter_map(|i| Some((i, i.place()?))).collect();
+    let mut asked = Vec::new();
+    for (typed, is_met) in context.places() {
+        let Some((at, place)) = lines.iter().find(|(_, place)| typed.is_at(&place.file, place.line)) else { continue };
+        let first = at.block().expect("it is in a block").first_insertion_point();
+        let wanted = Wanted { joins: Vec::new(), place: first, enough: typed.enough };
+        asked.push(Asked { name: place.to_string(), place: Some(place.clone()), wanted });
+        *is_met = true;
+    }
+    asked
+}
+
+/// Says which of the places that were typed no function has.
+fn say_what_is_nowhere<'m>(module: &'m Module, context: &mut Context<'m>) {
+    let missed = context.places().iter().filter(|(_, is_met)| !is_met);
+    let names: Vec<String> = missed.map(|(place, _)| format!("{}:{}", place.file, place.line)).collect();
+    for name in names {
+        context.remark_on_module(module.source_name(), name, Reason::NoTurns("no function has code of this line"));
+    }
 }
 
 /// Gives a function an entry without code besides the room it takes on the stack: blocks can be put before all others.

@@ -42,7 +42,8 @@ use crate::remark::Turns;
 
 /// What is asked for.
 pub(super) struct Wanted<'m> {
-    /// Where lanes join: an instruction, or several of which one is to dominate the region.
+    /// Where lanes join: an instruction, or several of which one is to dominate the region. If there is none, it is
+    /// where the outermost loop around the place is entered.
     pub(super) joins: Vec<Instruction<'m>>,
     /// Where they wait.
     pub(super) place: Instruction<'m>,
@@ -76,9 +77,13 @@ pub(super) fn take<'m>(
     wanted: &Wanted<'m>,
     made: &mut Made<'m>,
 ) -> Result<Turns, &'static str> {
-    wanted.joins.iter().chain([&wanted.place]).for_each(|first| begin_block_at(*first));
-    let block = |first: &Instruction<'m>| first.block().expect("marks are erased last");
-    let (joins, place) = (wanted.joins.iter().map(block).collect::<Vec<_>>(), block(&wanted.place));
+    let block = |first: &Instruction<'m>| first.block().expect("what is asked for is erased last");
+    let joins = match &wanted.joins[..] {
+        [] => vec![before_loops(context, block(&wanted.place))?],
+        joins => joins.to_vec(),
+    };
+    joins.iter().chain([&wanted.place]).for_each(|first| begin_block_at(*first));
+    let (joins, place) = (joins.iter().map(block).collect::<Vec<_>>(), block(&wanted.place));
     let plan = plan(context, warp, (&joins, place, wanted.enough), made)?;
     let done = Surgery::of(context, plan, warp, made).run();
     // Where the region begins, no value of it exists yet.
@@ -86,6 +91,18 @@ pub(super) fn take<'m>(
     context.settle();
     Ok(done.turns)
 }
+
+/// The end of the block before the outermost loop around a place.
+fn before_loops<'m>(context: &mut Context<'m>, place: Block<'m>) -> Result<Instruction<'m>, &'static str> {
+    let (flow, loops, dominators) = (context.flow(), context.loops(), context.dominators());
+    let innermost = loops.innermost(flow.node(place));
+    let outermost = std::iter::successors(innermost, |of| loops.parent(*of)).last().ok_or(ONCE)?;
+    let before = dominators.idom(loops.header(outermost)).ok_or("no lane comes to the place")?;
+    Ok(flow.block(before).terminator())
+}
+
+/// Why lanes need not wait where no loop is.
+const ONCE: &str = "lanes come to the place once: they meet without that";
 
 /// Has a block begin with an instruction: what stood before it gets one of its own.
 fn begin_block_at(first: Instruction<'_>) {
@@ -115,7 +132,7 @@ fn plan<'m>(
         return Err("lanes can come to the place that have not joined");
     }
     let around = loops.innermost(point).filter(|of| region.holds(loops.header(*of)));
-    let Some(innermost) = around else { return Err("lanes come to the place once: they meet without that") };
+    let innermost = around.ok_or(ONCE)?;
     let own: Vec<NodeId> = made.turns.iter().filter_map(|turn| flow.find(*turn)).filter(|n| region.holds(*n)).collect();
     let mut stops: Vec<NodeId> = Vec::new();
     let mut outwards = Some(innermost);

@@ -1,0 +1,131 @@
+//! Places at which it would pay to wait, found without a run: a divergent loop inside of a loop, and a divergent branch
+//! inside of one (the paper's section 4.5).
+//!
+//! ```text
+//! loop merge           for (…) { prolog; while (d) BODY;  epilog; }
+//! iteration delay      for (…) { prolog; if (d) { BODY }  epilog; }
+//! ```
+//!
+//! What a warp issues for a task of each lane, by instructions of a GPU, loops inside weighted by how often they turn
+//! (a guess, as [`TURNS`]); `rest` is prolog and epilog, where each access to memory counts [`ACCESS`] more, as lanes
+//! come there at different times:
+//!
+//! - As it is, the rest runs once and the body as often as the lane with most turns has it: [`MOST_OF_ALL`] times the
+//!   mean, for turns that end with equal odds. An arm runs in each iteration, as some lane always takes it.
+//! - With all waited for, the body runs as often as the mean, and the rest each time that a lane ends. With so many
+//!   enough, lanes end until fewer are left, which takes ln(lanes / enough) of the mean; then the others are refilled at
+//!   once. An arm runs once for each lane, and the rest until the last has come.
+//!
+//! A trace's trip counts (`--trips`) decide in place of the guess, where they know the loop.
+//!
+//! *Limitation*: a guess knows nothing about how the turns of one program's lanes differ. Where they do not, waiting
+//! costs what the questions cost.
+
+use flowgraph::{LoopId, NodeId};
+
+use crate::context::Context;
+use crate::cost::{CostModel, OnGpu};
+use crate::llvm::{Block, Instruction, Opcode};
+
+/// How often a loop turns: as in [`crate::cost`].
+const TURNS: f64 = 10.0;
+
+/// The greatest of 32 numbers of turns whose end is equally likely at each: the sum of 1/i, times the mean.
+const MOST_OF_ALL: f64 = 4.06;
+
+/// The lanes of a warp.
+const LANES: f64 = 32.0;
+
+/// What a turn takes besides: questions, and branches by their answers. By PTX of the benchmarks.
+const QUESTIONS: f64 = 8.0;
+
+/// What an access to memory outside of the body counts more: it is made for lanes of different iterations.
+const ACCESS: f64 = 2.0;
+
+/// A place, what it would gain, and how.
+pub(super) struct Found<'m> {
+    pub(super) place: Instruction<'m>,
+    pub(super) enough: Option<usize>,
+    pub(super) pattern: &'static str,
+    /// What is issued before / after, in percent.
+    pub(super) gain: i64,
+}
+
+/// The places of a function, those that gain most first.
+pub(super) fn places<'m>(context: &mut Context<'m>) -> Vec<Found<'m>> {
+    let (flow, loops, dominators) = (context.flow(), context.loops(), context.dominators());
+    let costs = OnGpu::of(flow.block(NodeId(0)).function().module());
+    let of_blocks: Vec<(f64, f64)> = flow.blocks().iter().map(|block| cost(*costs, *block)).collect();
+    // What a turn of a loop takes in some of its blocks.
+    let sum = |of: LoopId, holds: &dyn Fn(NodeId) -> bool, access: f64| -> f64 {
+        let nodes = loops.members(of).iter().filter(|node| holds(**node));
+        let weighted = |node: &NodeId| {
+            let (issued, accesses) = of_blocks[node.index()];
+            (issued + access * accesses) * TURNS.powi((loops.depth(*node) - loops.depth(loops.header(of))) as i32)
+        };
+        nodes.map(weighted).sum()
+    };
+    let mut found = Vec::new();
+    for inner in loops.ids().filter(|of| !loops.is_irreducible(*of)) {
+        let is_left = |node: &&NodeId| flow.graph().successors(**node).iter().any(|to| !loops.contains(inner, *to));
+        let is_divergent = |node: &NodeId| !context.lanes_stay_together_at(flow.block(*node));
+        let Some(outer) = loops.parent(inner).filter(|outer| !loops.is_irreducible(*outer)) else { continue };
+        if !loops.members(inner).iter().filter(is_left).any(is_divergent) {
+            continue;
+        }
+        let body = sum(inner, &|_| true, 0.0);
+        let rest = sum(outer, &|node| !loops.contains(inner, node), ACCESS);
+        let apart = rest + body * TURNS * MOST_OF_ALL;
+        let all = TURNS * (body + QUESTIONS + rest);
+        let trials = [4usize, 8, 16].map(|enough| {
+            let cycle = (body + QUESTIONS) * TURNS * (LANES / enough as f64).ln() + rest;
+            (Some(enough), cycle * LANES / (LANES - enough as f64))
+        });
+        let best = |a: (Option<usize>, f64), b: (Option<usize>, f64)| if b.1 < a.1 { b } else { a };
+        let (enough, together) = trials.into_iter().fold((None, all), best);
+        let block = flow.block(loops.header(inner));
+        let known = known(context, block);
+        let gain = if known == Some(false) { 0.0 } else { 100.0 * apart / together };
+        found.push(Found { place: block.first_insertion_point(), enough, pattern: "loop merge", gain: gain as i64 });
+    }
+    for around in loops.ids().filter(|of| !loops.is_irreducible(*of)) {
+        for &node in loops.members(around).iter().filter(|node| loops.innermost(**node) == Some(around)) {
+            let ways = flow.graph().successors(node);
+            if ways.len() < 2 || context.lanes_stay_together_at(flow.block(node)) {
+                continue;
+            }
+            for &arm in ways.iter().filter(|arm| loops.contains(around, **arm) && **arm != loops.header(around)) {
+                let is_all = loops.latches(around).iter().all(|latch| dominators.dominates(arm, *latch));
+                if is_all || flow.graph().predecessors(arm) != [node] {
+                    continue;
+                }
+                let is_in_arm = |node: NodeId| dominators.dominates(arm, node);
+                let body = sum(around, &is_in_arm, 0.0);
+                let rest = sum(around, &|node| !is_in_arm(node), ACCESS);
+                // Every other iteration takes it.
+                let (apart, together) = (2.0 * (rest + body), body + 2.0 * MOST_OF_ALL * (rest + QUESTIONS));
+                let place = flow.block(arm).first_insertion_point();
+                let gain = (100.0 * apart / together) as i64;
+                found.push(Found { place, enough: None, pattern: "iteration delay", gain });
+            }
+        }
+    }
+    found.sort_by_key(|found| std::cmp::Reverse(found.gain));
+    found
+}
+
+/// Whether the trip counts of a trace say that a loop gains, if there are some.
+fn known(context: &Context<'_>, header: Block<'_>) -> Option<bool> {
+    let places: Vec<_> = header.instructions().into_iter().filter_map(Instruction::place).collect();
+    let lines = places.iter().map(|place| (place.file.rsplit('/').next().unwrap_or_default(), place.line));
+    context.trips()?.gain(&header.function().name(), lines).map(|gain| gain > 0)
+}
+
+/// What a GPU issues for a block, and how often it accesses memory.
+fn cost(costs: OnGpu, block: Block<'_>) -> (f64, f64) {
+    let beside = |user: Instruction<'_>| user.block() == Some(block);
+    let code = block.instructions();
+    let issued: i64 = code.iter().map(|i| costs.fetches(*i, &beside)).sum();
+    let accesses = code.iter().filter(|i| matches!(i.opcode(), Opcode::LLVMLoad | Opcode::LLVMStore)).count();
+    (issued as f64 / 10.0, accesses as f64)
+}
