@@ -16,7 +16,9 @@
 //!   enough, lanes end until fewer are left, which takes ln(lanes / enough) of the mean; then the others are refilled at
 //!   once. An arm runs once for each lane, and the rest until the last has come.
 //!
-//! A trace's trip counts (`--trips`) decide in place of the guess, where they know the loop.
+//! Of loops inside of each other one may differ among lanes and the other may not, and a guess does not know which: where
+//! both promise much ([`RIVAL`]), nothing is taken. A trace's trip counts (`--trips`) decide in place of the guess,
+//! where they know the loop.
 //!
 //! *Limitation*: a guess knows nothing about how the turns of one program's lanes differ. Where they do not, waiting
 //! costs what the questions cost.
@@ -42,6 +44,10 @@ const QUESTIONS: f64 = 8.0;
 /// What an access to memory outside of the body counts more: it is made for lanes of different iterations.
 const ACCESS: f64 = 2.0;
 
+/// What another place in the same loops promises that makes it unsure which is right, in percent. Of the benchmarks the
+/// right place has rivals with 144 (`mcb`), 137 (`mc-gpu`) and 225 (`rsbench`), and `mummer`'s wrong one has 191.
+const RIVAL: i64 = 150;
+
 /// A place, what it would gain, and how.
 pub(super) struct Found<'m> {
     pub(super) place: Instruction<'m>,
@@ -49,6 +55,9 @@ pub(super) struct Found<'m> {
     pub(super) pattern: &'static str,
     /// What is issued before / after, in percent.
     pub(super) gain: i64,
+    /// Whether no other place could be the right one.
+    pub(super) is_sure: bool,
+    around: LoopId,
 }
 
 /// The places of a function, those that gain most first.
@@ -83,10 +92,11 @@ pub(super) fn places<'m>(context: &mut Context<'m>) -> Vec<Found<'m>> {
         });
         let best = |a: (Option<usize>, f64), b: (Option<usize>, f64)| if b.1 < a.1 { b } else { a };
         let (enough, together) = trials.into_iter().fold((None, all), best);
-        let block = flow.block(loops.header(inner));
-        let known = known(context, block);
-        let gain = if known == Some(false) { 0.0 } else { 100.0 * apart / together };
-        found.push(Found { place: block.first_insertion_point(), enough, pattern: "loop merge", gain: gain as i64 });
+        let known = known(context, loops.members(inner).iter().map(|node| flow.block(*node)));
+        let gain = if known == Some(false) { 0 } else { (100.0 * apart / together) as i64 };
+        let place = flow.block(loops.header(inner)).first_insertion_point();
+        let is_sure = known.is_some();
+        found.push(Found { place, enough, pattern: "loop merge", gain, is_sure, around: inner });
     }
     for around in loops.ids().filter(|of| !loops.is_irreducible(*of)) {
         for &node in loops.members(around).iter().filter(|node| loops.innermost(**node) == Some(around)) {
@@ -106,19 +116,32 @@ pub(super) fn places<'m>(context: &mut Context<'m>) -> Vec<Found<'m>> {
                 let (apart, together) = (2.0 * (rest + body), body + 2.0 * MOST_OF_ALL * (rest + QUESTIONS));
                 let place = flow.block(arm).first_insertion_point();
                 let gain = (100.0 * apart / together) as i64;
-                found.push(Found { place, enough: None, pattern: "iteration delay", gain });
+                found.push(Found { place, enough: None, pattern: "iteration delay", gain, is_sure: false, around });
             }
         }
     }
+    let are_nested = |a: LoopId, b: LoopId| loops.contains(a, loops.header(b)) || loops.contains(b, loops.header(a));
+    let rivals: Vec<bool> = (0..found.len())
+        .map(|i| {
+            let is_rival = |(j, other): (usize, &Found<'_>)| {
+                j != i && other.gain >= RIVAL && are_nested(found[i].around, other.around)
+            };
+            found.iter().enumerate().any(is_rival)
+        })
+        .collect();
+    found.iter_mut().zip(rivals).for_each(|(found, has_rival)| found.is_sure |= !has_rival);
     found.sort_by_key(|found| std::cmp::Reverse(found.gain));
     found
 }
 
-/// Whether the trip counts of a trace say that a loop gains, if there are some.
-fn known(context: &Context<'_>, header: Block<'_>) -> Option<bool> {
-    let places: Vec<_> = header.instructions().into_iter().filter_map(Instruction::place).collect();
+/// Whether the trip counts of a trace say that a loop of these blocks gains, if they know it.
+fn known<'m>(context: &Context<'m>, blocks: impl Iterator<Item = Block<'m>>) -> Option<bool> {
+    let trips = context.trips()?;
+    let code: Vec<Instruction<'m>> = blocks.flat_map(Block::instructions).collect();
+    let function = code.first()?.block()?.function().name();
+    let places: Vec<_> = code.into_iter().filter_map(Instruction::place).collect();
     let lines = places.iter().map(|place| (place.file.rsplit('/').next().unwrap_or_default(), place.line));
-    context.trips()?.gain(&header.function().name(), lines).map(|gain| gain > 0)
+    trips.gain(&function, lines).map(|gain| gain > 0)
 }
 
 /// What a GPU issues for a block, and how often it accesses memory.

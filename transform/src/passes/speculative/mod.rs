@@ -107,6 +107,11 @@ fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
         let (name, place) = (found.pattern.to_owned(), found.place.place());
         let reason = Reason::PlaceFound { gain: found.gain, enough: found.enough };
         context.remark(name.clone(), vec![place.clone()], reason, None);
+        if !found.is_sure {
+            let why = "lanes may differ at another place in these loops: the trip counts of a trace would say";
+            context.remark(name, vec![place], Reason::NoTurns(why), None);
+            continue;
+        }
         let wanted = Wanted { joins: Vec::new(), place: found.place, enough: found.enough };
         asked.push(Asked { name, place, wanted });
     }
