@@ -52,7 +52,9 @@ class Kernel:
         self.registers: dict[str, str] = {}
         self.local = 0
         self.blocks: list[Block] = []
-        self._read(re.sub(r"//.*", "", body[2]))
+        # The half of a register is taken by way of one that lives nowhere else.
+        halves = r"\{\s*\.reg \.b\d+ tmp;\s*mov\.(b\d+)\s+\{tmp, (%\w+)\}, (%\w+);\s*\}"
+        self._read(re.sub(r"//.*", "", re.sub(halves, r"high.\1 \2, \3;", body[2])))
         self._link()
 
     def _read(self, body: str) -> None:
@@ -166,6 +168,8 @@ class Kernel:
             # Bits may move between registers of integers and of numbers.
             held = {"double": "f64", "float": "f32"}.get(self.registers[operands[0]], kind)
             return self.put(operands[0], value(1, held))
+        if operation == "high":
+            return self.put(operands[0], f"{value(1)} >> {int(kind[1:]) // 2}")
         if operation == "cvt":
             to, of = words[-2], words[-1]
             return self.put(operands[0], f"({C_TYPES[to]}){self.operand(operands[1], of)}")

@@ -2,9 +2,9 @@
 
 use parameters::{Parameter, Settings};
 
-use crate::{PredictedPlace, Remark};
 use crate::context::Context;
 use crate::llvm::{Function, Module};
+use crate::{PredictedPlace, Remark};
 
 /// A pass.
 pub struct Pass {

@@ -23,15 +23,44 @@ pub struct InnerLoop {
 /// `ray_march` gain 12 to 60, and the programs take 0.57 to 0.96 times as many.
 const OF_A_TURN: i64 = 8;
 
-/// The inner loops of a trace.
+/// A loop that ran.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoopTurns {
+    /// The function that it is in.
+    pub function: String,
+    /// The name of its source file, without folders.
+    pub file: String,
+    /// A line of its iterations.
+    pub line: u32,
+    /// How often a lane came to it.
+    pub entries: u64,
+    /// How many turns they took there, all together.
+    pub turns: u64,
+}
+
+/// The loops of a trace.
 #[derive(Clone, Debug, Default)]
-pub struct Trips(Arc<Vec<InnerLoop>>);
+pub struct Trips {
+    inner: Arc<Vec<InnerLoop>>,
+    all: Arc<Vec<LoopTurns>>,
+}
 
 impl Trips {
-    /// Of these loops.
+    /// Of these loops: those that could be merged with the one around, and all.
     #[must_use]
-    pub fn of(loops: Vec<InnerLoop>) -> Trips {
-        Trips(Arc::new(loops))
+    pub fn of(inner: Vec<InnerLoop>, all: Vec<LoopTurns>) -> Trips {
+        Trips { inner: Arc::new(inner), all: Arc::new(all) }
+    }
+
+    /// How many turns a lane takes that comes to the loop of a function that has these lines, of files without folders;
+    /// none where no such loop ran. Of several that share lines the one that turned most counts.
+    #[must_use]
+    pub fn turns<'a>(&self, function: &str, lines: impl Iterator<Item = (&'a str, u32)> + Clone) -> Option<f64> {
+        let is_it = |of: &&LoopTurns| {
+            of.function == function && lines.clone().any(|(file, line)| file == of.file && line == of.line)
+        };
+        let of = self.all.iter().filter(is_it).max_by_key(|of| of.turns)?;
+        Some(of.turns as f64 / of.entries.max(1) as f64)
     }
 
     /// The fetches that it saves to merge the loop of a function that has these lines, of files without folders; none
@@ -41,7 +70,7 @@ impl Trips {
         let is_it = |of: &&InnerLoop| {
             of.function == function && lines.clone().any(|(file, line)| file == of.file && line == of.line)
         };
-        self.0.iter().filter(is_it).map(|of| of.gain - OF_A_TURN * of.turns).min()
+        self.inner.iter().filter(is_it).map(|of| of.gain - OF_A_TURN * of.turns).min()
     }
 }
 
@@ -102,7 +131,7 @@ mod tests {
             gain,
             turns: 1,
         };
-        let trips = Trips::of(vec![inner("f", 7, 58), inner("f", 9, 5), inner("g", 7, 9)]);
+        let trips = Trips::of(vec![inner("f", 7, 58), inner("f", 9, 5), inner("g", 7, 9)], Vec::new());
         assert_eq!(trips.gain("f", [("a.c", 6), ("a.c", 7)].into_iter()), Some(50));
         assert_eq!(trips.gain("f", [("a.c", 7), ("a.c", 9)].into_iter()), Some(-3));
         assert_eq!(trips.gain("f", [("b.c", 7)].into_iter()), None);

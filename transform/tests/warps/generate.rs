@@ -48,7 +48,11 @@ pub fn function(seed: u64) -> String {
         let all: Vec<_> = (0..maker.marks.len()).collect();
         all.into_iter().for_each(|_| maker.mark());
     }
-    if seed % 2 == 0 { maker.jumps() } else { maker.statements(0) }
+    if seed.is_multiple_of(2) {
+        maker.jumps()
+    } else {
+        maker.statements(0)
+    }
     maker.line("br label %end");
     maker.text += "end:\n";
     for x in 0..VARIABLES {

@@ -69,8 +69,9 @@ impl<'m> Machine<'m> {
     /// Runs until all lanes have returned.
     pub fn run(mut self) -> Outcome {
         for _ in 0..MOST {
-            let ready: Vec<usize> =
-                (0..self.lanes.len()).filter(|&l| self.lanes[l].next.is_some() && self.lanes[l].vote.is_none()).collect();
+            let ready: Vec<usize> = (0..self.lanes.len())
+                .filter(|&l| self.lanes[l].next.is_some() && self.lanes[l].vote.is_none())
+                .collect();
             if ready.is_empty() {
                 let lost = self.lanes.iter().filter(|lane| lane.next.is_some()).count();
                 return match lost {

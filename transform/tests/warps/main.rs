@@ -17,8 +17,7 @@ use machine::{Machine, Votes};
 use transform::llvm::Module;
 use transform::{Pipeline, Reason};
 
-const TARGETS: [(&str, Votes); 2] =
-    [("nvptx64-nvidia-cuda", Votes::OfMask), ("amdgcn-amd-amdhsa", Votes::OfGroup)];
+const TARGETS: [(&str, Votes); 2] = [("nvptx64-nvidia-cuda", Votes::OfMask), ("amdgcn-amd-amdhsa", Votes::OfGroup)];
 
 const LANES: usize = 8;
 
@@ -53,7 +52,9 @@ fn check(seeds: std::ops::Range<u64>) -> BTreeMap<String, usize> {
         let remarks = Pipeline::parse("speculative").unwrap().run(&mut after).unwrap();
         for remark in &remarks {
             let what = match &remark.reason {
-                Reason::TakesTurns(turns) => format!("taken, {}", if turns.enough.is_some() { "enough" } else { "all" }),
+                Reason::TakesTurns(turns) => {
+                    format!("taken, {}", if turns.enough.is_some() { "enough" } else { "all" })
+                }
                 other => other.to_string(),
             };
             *said.entry(what).or_default() += 1;

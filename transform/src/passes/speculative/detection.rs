@@ -10,20 +10,22 @@
 //! (a guess, as [`TURNS`]); `rest` is prolog and epilog, where each access to memory counts [`ACCESS`] more, as lanes
 //! come there at different times:
 //!
-//! - As it is, the rest runs once and the body as often as the lane with most turns has it: [`MOST_OF_ALL`] times the
-//!   mean, for turns that end with equal odds. An arm runs in each iteration, as some lane always takes it.
-//! - With all waited for, the body runs as often as the mean, and the rest each time that a lane ends. With so many
-//!   enough, lanes end until fewer are left, which takes ln(lanes / enough) of the mean; then the others are refilled at
-//!   once. An arm runs once for each lane, and the rest until the last has come.
+//! - As it is, the rest runs once and the body as often as the lane with most turns has it, for turns that
+//!   end with equal odds. An arm runs in each iteration, as some lane always takes it.
+//! - With all waited for, the body runs as often as the lane has it that has most over all iterations, of which there
+//!   are some ([`most_of`]), and the rest each time that a lane ends. With so many enough, lanes end until fewer are
+//!   left, which takes ln(lanes / enough) of the mean; then the others are refilled at once. An arm runs once for each
+//!   lane, and the rest until the last has come.
 //!
 //! Of loops inside of each other one may differ among lanes and the other may not, and a guess does not know which: where
-//! both promise much ([`RIVAL`]), nothing is taken. A trace's trip counts (`--trips`) decide in place of the guess,
-//! where they know the loop.
+//! both promise much ([`RIVAL`]), nothing is taken. The mean turns of a trace (`--trips`) stand for the guess, where
+//! they know the loop.
 //!
-//! *Limitation*: a guess knows nothing about how the turns of one program's lanes differ. Where they do not, waiting
-//! costs what the questions cost.
+//! *Limitation*: neither knows how the turns of the lanes differ. Where they do not, waiting costs what the questions
+//! cost. `lockstep suggest` tries places on a trace; `--predict` takes what it finds.
 
 use flowgraph::{LoopId, NodeId};
+use rustc_hash::FxHashMap;
 
 use crate::context::Context;
 use crate::cost::{CostModel, OnGpu};
@@ -32,8 +34,12 @@ use crate::llvm::{Block, Instruction, Opcode};
 /// How often a loop turns: as in [`crate::cost`].
 const TURNS: f64 = 10.0;
 
-/// The greatest of 32 numbers of turns whose end is equally likely at each: the sum of 1/i, times the mean.
-const MOST_OF_ALL: f64 = 4.06;
+/// The greatest of 32 lanes' sums over so many tasks, by the mean, of turns of which each is the last with equal odds:
+/// of one task it is the sum of 1/i, which is 4.06; of many, sums spread as a normal distribution, whose greatest of 32
+/// lies 2.07 deviations above the mean.
+fn most_of(tasks: f64) -> f64 {
+    1.0 + 2.07 / tasks.max(1.0).sqrt() + 0.99 / tasks.max(1.0)
+}
 
 /// The lanes of a warp.
 const LANES: f64 = 32.0;
@@ -65,12 +71,24 @@ pub(super) fn places<'m>(context: &mut Context<'m>) -> Vec<Found<'m>> {
     let (flow, loops, dominators) = (context.flow(), context.loops(), context.dominators());
     let costs = OnGpu::of(flow.block(NodeId(0)).function().module());
     let of_blocks: Vec<(f64, f64)> = flow.blocks().iter().map(|block| cost(*costs, *block)).collect();
+    let turns: FxHashMap<LoopId, f64> = loops
+        .ids()
+        .map(|of| {
+            let own = loops.members(of).iter().filter(|node| loops.innermost(**node) == Some(of));
+            (of, known(context, own.map(|node| flow.block(*node))).unwrap_or(TURNS))
+        })
+        .collect();
+    // How often a block runs in a turn of a loop around it.
+    let times = |of: LoopId, node: NodeId| -> f64 {
+        let inside = std::iter::successors(loops.innermost(node), |of| loops.parent(*of)).take_while(|at| *at != of);
+        inside.map(|at| turns[&at]).product()
+    };
     // What a turn of a loop takes in some of its blocks.
     let sum = |of: LoopId, holds: &dyn Fn(NodeId) -> bool, access: f64| -> f64 {
         let nodes = loops.members(of).iter().filter(|node| holds(**node));
         let weighted = |node: &NodeId| {
             let (issued, accesses) = of_blocks[node.index()];
-            (issued + access * accesses) * TURNS.powi((loops.depth(*node) - loops.depth(loops.header(of))) as i32)
+            (issued + access * accesses) * times(of, *node)
         };
         nodes.map(weighted).sum()
     };
@@ -84,21 +102,22 @@ pub(super) fn places<'m>(context: &mut Context<'m>) -> Vec<Found<'m>> {
         }
         let body = sum(inner, &|_| true, 0.0);
         let rest = sum(outer, &|node| !loops.contains(inner, node), ACCESS);
-        let apart = rest + body * TURNS * MOST_OF_ALL;
-        let all = TURNS * (body + QUESTIONS + rest);
+        let tasks: f64 = std::iter::successors(Some(outer), |of| loops.parent(*of)).map(|of| turns[&of]).product();
+        let (turns, most) = (turns[&inner], most_of(tasks));
+        let apart = rest + body * turns * most_of(1.0);
+        let all = turns * (body + QUESTIONS) * most + turns.min(LANES) * rest;
         let trials = [4usize, 8, 16].map(|enough| {
-            let cycle = (body + QUESTIONS) * TURNS * (LANES / enough as f64).ln() + rest;
+            let cycle = (body + QUESTIONS) * turns * most * (LANES / enough as f64).ln() + rest;
             (Some(enough), cycle * LANES / (LANES - enough as f64))
         });
         let best = |a: (Option<usize>, f64), b: (Option<usize>, f64)| if b.1 < a.1 { b } else { a };
         let (enough, together) = trials.into_iter().fold((None, all), best);
-        let known = known(context, loops.members(inner).iter().map(|node| flow.block(*node)));
-        let gain = if known == Some(false) { 0 } else { (100.0 * apart / together) as i64 };
-        let place = flow.block(loops.header(inner)).first_insertion_point();
-        let is_sure = known.is_some();
-        found.push(Found { place, enough, pattern: "loop merge", gain, is_sure, around: inner });
+        let (place, gain) =
+            (flow.block(loops.header(inner)).first_insertion_point(), (100.0 * apart / together) as i64);
+        found.push(Found { place, enough, pattern: "loop merge", gain, is_sure: false, around: inner });
     }
-    for around in loops.ids().filter(|of| !loops.is_irreducible(*of)) {
+    // Where a loop turns a few times only, lanes leave it before they could wait.
+    for around in loops.ids().filter(|of| !loops.is_irreducible(*of) && turns[of] >= 2.0 * most_of(1.0)) {
         for &node in loops.members(around).iter().filter(|node| loops.innermost(**node) == Some(around)) {
             let ways = flow.graph().successors(node);
             if ways.len() < 2 || context.lanes_stay_together_at(flow.block(node)) {
@@ -113,7 +132,7 @@ pub(super) fn places<'m>(context: &mut Context<'m>) -> Vec<Found<'m>> {
                 let body = sum(around, &is_in_arm, 0.0);
                 let rest = sum(around, &|node| !is_in_arm(node), ACCESS);
                 // Every other iteration takes it.
-                let (apart, together) = (2.0 * (rest + body), body + 2.0 * MOST_OF_ALL * (rest + QUESTIONS));
+                let (apart, together) = (2.0 * (rest + body), body + 2.0 * most_of(1.0) * (rest + QUESTIONS));
                 let place = flow.block(arm).first_insertion_point();
                 let gain = (100.0 * apart / together) as i64;
                 found.push(Found { place, enough: None, pattern: "iteration delay", gain, is_sure: false, around });
@@ -124,7 +143,8 @@ pub(super) fn places<'m>(context: &mut Context<'m>) -> Vec<Found<'m>> {
     let rivals: Vec<bool> = (0..found.len())
         .map(|i| {
             let is_rival = |(j, other): (usize, &Found<'_>)| {
-                j != i && other.gain >= RIVAL && are_nested(found[i].around, other.around)
+                let is_near = other.gain >= RIVAL && found[i].gain < 2 * other.gain;
+                j != i && is_near && are_nested(found[i].around, other.around)
             };
             found.iter().enumerate().any(is_rival)
         })
@@ -134,14 +154,13 @@ pub(super) fn places<'m>(context: &mut Context<'m>) -> Vec<Found<'m>> {
     found
 }
 
-/// Whether the trip counts of a trace say that a loop of these blocks gains, if they know it.
-fn known<'m>(context: &Context<'m>, blocks: impl Iterator<Item = Block<'m>>) -> Option<bool> {
+/// The turns that a lane takes in a loop with this code, if the trip counts of a trace know it.
+fn known<'m>(context: &Context<'m>, blocks: impl Iterator<Item = Block<'m>>) -> Option<f64> {
     let trips = context.trips()?;
     let code: Vec<Instruction<'m>> = blocks.flat_map(Block::instructions).collect();
     let function = code.first()?.block()?.function().name();
     let places: Vec<_> = code.into_iter().filter_map(Instruction::place).collect();
-    let lines = places.iter().map(|place| (place.file.rsplit('/').next().unwrap_or_default(), place.line));
-    trips.gain(&function, lines).map(|gain| gain > 0)
+    trips.turns(&function, places.iter().map(|place| (place.file.rsplit('/').next().unwrap_or_default(), place.line)))
 }
 
 /// What a GPU issues for a block, and how often it accesses memory.

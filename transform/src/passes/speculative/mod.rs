@@ -108,7 +108,7 @@ fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
         let reason = Reason::PlaceFound { gain: found.gain, enough: found.enough };
         context.remark(name.clone(), vec![place.clone()], reason, None);
         if !found.is_sure {
-            let why = "lanes may differ at another place in these loops: the trip counts of a trace would say";
+            let why = "lanes may differ at another place in these loops, which `lockstep suggest` would try on a trace";
             context.remark(name, vec![place], Reason::NoTurns(why), None);
             continue;
         }
@@ -271,7 +271,11 @@ impl<'m, 'a> Marked<'m, 'a> {
                 let enough = begins.iter().find_map(|mark| mark.threshold);
                 let joins = begins.iter().map(|mark| mark.at).collect();
                 let place = self.place_of(at);
-                self.asked.push(Asked { name: name.to_owned(), place, wanted: Wanted { joins, place: mark.at, enough } });
+                self.asked.push(Asked {
+                    name: name.to_owned(),
+                    place,
+                    wanted: Wanted { joins, place: mark.at, enough },
+                });
             } else {
                 self.barrier(&Barrier { name, points: vec![at], callee: None, begins });
             }

@@ -205,7 +205,8 @@ impl<'a, 'm> Surgery<'a, 'm> {
         let entered_from = self.plan.join.split_before(first, "join");
         let turn = function.add_block("turn");
         let leaving = self.leaving(entered_from);
-        let landings: Vec<(usize, Block<'m>)> = leaving.iter().map(|(number, ..)| (*number, self.landing(*number))).collect();
+        let landings: Vec<(usize, Block<'m>)> =
+            leaving.iter().map(|(number, ..)| (*number, self.landing(*number))).collect();
         let who = self.warp.who(Builder::before(entered_from.terminator()));
         entered_from.terminator().set_successor(0, turn);
 
@@ -242,7 +243,10 @@ impl<'a, 'm> Surgery<'a, 'm> {
     /// The edges that lead to where lanes stand: its number, the branches with the places among their successors, and
     /// the blocks that they come from.
     #[allow(clippy::type_complexity, reason = "a list of one use")]
-    fn leaving(&mut self, entered_from: Block<'m>) -> Vec<(usize, Vec<(Instruction<'m>, usize)>, FxHashSet<Block<'m>>)> {
+    fn leaving(
+        &mut self,
+        entered_from: Block<'m>,
+    ) -> Vec<(usize, Vec<(Instruction<'m>, usize)>, FxHashSet<Block<'m>>)> {
         self.numbers = self.stands.iter().enumerate().map(|(number, block)| (*block, number)).collect();
         // Where the region begins, no edge of it leads any more.
         self.numbers.remove(&self.plan.join);
@@ -293,7 +297,8 @@ impl<'a, 'm> Surgery<'a, 'm> {
         }
         let mut brought = Vec::new();
         for phi in to.phis() {
-            let (moved, kept): (Vec<_>, Vec<_>) = phi.incoming().into_iter().partition(|(_, block)| from.contains(block));
+            let (moved, kept): (Vec<_>, Vec<_>) =
+                phi.incoming().into_iter().partition(|(_, block)| from.contains(block));
             let joined = landing.add_phi(&moved, "");
             joined.take_location(phi);
             if kept.is_empty() {
