@@ -171,7 +171,9 @@ impl Maker {
     }
 
     fn statement(&mut self, depth: u64) {
-        if self.numbers.below(2) == 0 {
+        // Lanes mostly wait in loops.
+        let is_wait = self.marks.last().is_some_and(|mark| mark.2 == 2);
+        if self.numbers.below(2) == 0 && !(is_wait && self.loops.is_empty()) {
             self.mark();
         }
         if self.budget == 0 || depth > 3 {

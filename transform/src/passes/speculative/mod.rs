@@ -100,7 +100,8 @@ fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
     let function = *function;
     let warp = Warp::of(function.module());
     let marks = marks::of(function);
-    let mut asked = typed(function, context);
+    let asked = typed(function, context);
+    let mut detected = Vec::new();
     let found = if context.settings().number("detect") == 1 { detection::places(context) } else { Vec::new() };
     let least = context.settings().number("gain");
     for found in found.into_iter().filter(|found| found.gain >= least) {
@@ -112,10 +113,11 @@ fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
             context.remark(name, vec![place], Reason::NoTurns(why), None);
             continue;
         }
-        let wanted = Wanted { joins: Vec::new(), place: found.place, enough: found.enough };
-        asked.push(Asked { name, place, wanted });
+        let wanted = Wanted { joins: Vec::new(), places: vec![found.place], enough: found.enough };
+        detected.push(Asked { name, places: vec![place], wanted });
     }
-    if marks.is_empty() && (asked.is_empty() || warp.is_none()) {
+    let nobody_waits = asked.is_empty() && detected.is_empty() || warp.is_none();
+    if marks.is_empty() && nobody_waits {
         return;
     }
     if warp.is_some() {
@@ -124,15 +126,35 @@ fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
     let marked = Marked::new(function, warp.is_some(), context).look_at(&marks);
     let Some(warp) = warp else { return };
     let mut made = Made::default();
-    for Asked { name, place, wanted } in marked.into_iter().chain(asked) {
+    for Asked { name, places, wanted } in grouped(marked.into_iter().chain(asked), context).into_iter().chain(detected) {
         let taken = match warp.is_too_old_for(function) {
             true => Err("lanes cannot ask each other in a version of PTX before 6.2"),
-            false => turns::take(context, warp, &wanted, &mut made),
+            false => turns::take(context, warp, wanted, &mut made),
         };
         let reason = taken.map_or_else(Reason::NoTurns, Reason::TakesTurns);
-        context.remark(name, vec![place], reason, None);
+        context.remark(name, places, reason, None);
     }
     marks.iter().for_each(|mark| mark.at.erase());
+}
+
+/// Places of one region as one.
+fn grouped<'m>(all: impl Iterator<Item = Asked<'m>>, context: &mut Context<'m>) -> Vec<Asked<'m>> {
+    let mut groups: Vec<Asked<'m>> = Vec::new();
+    for Asked { name, places, wanted } in all {
+        let mut left = Some(wanted);
+        for group in &mut groups {
+            let Some(wanted) = left.take() else { break };
+            match group.wanted.takes(wanted, context) {
+                Ok(()) => {
+                    group.name = format!("{} and {name}", group.name);
+                    group.places.extend(places.iter().cloned());
+                }
+                Err(wanted) => left = Some(wanted),
+            }
+        }
+        groups.extend(left.map(|wanted| Asked { name, places, wanted }));
+    }
+    groups
 }
 
 /// The places of a function that were typed: of each the block in which the first instruction of the line is.
@@ -143,8 +165,8 @@ fn typed<'m>(function: Function<'m>, context: &mut Context<'m>) -> Vec<Asked<'m>
     for (typed, is_met) in context.places() {
         let Some((at, place)) = lines.iter().find(|(_, place)| typed.is_at(&place.file, place.line)) else { continue };
         let first = at.block().expect("it is in a block").first_insertion_point();
-        let wanted = Wanted { joins: Vec::new(), place: first, enough: typed.enough };
-        asked.push(Asked { name: place.to_string(), place: Some(place.clone()), wanted });
+        let wanted = Wanted { joins: Vec::new(), places: vec![first], enough: typed.enough };
+        asked.push(Asked { name: place.to_string(), places: vec![Some(place.clone())], wanted });
         *is_met = true;
     }
     asked
@@ -171,10 +193,10 @@ fn begin_with_nothing(function: Function<'_>) {
     }
 }
 
-/// A place at which lanes are to wait.
+/// Places at which lanes are to wait.
 struct Asked<'m> {
     name: String,
-    place: Option<Place>,
+    places: Vec<Option<Place>>,
     wanted: Wanted<'m>,
 }
 
@@ -270,11 +292,11 @@ impl<'m, 'a> Marked<'m, 'a> {
             if let Some(mark) = mark {
                 let enough = begins.iter().find_map(|mark| mark.threshold);
                 let joins = begins.iter().map(|mark| mark.at).collect();
-                let place = self.place_of(at);
+                let places = vec![self.place_of(at)];
                 self.asked.push(Asked {
                     name: name.to_owned(),
-                    place,
-                    wanted: Wanted { joins, place: mark.at, enough },
+                    places,
+                    wanted: Wanted { joins, places: vec![mark.at], enough },
                 });
             } else {
                 self.barrier(&Barrier { name, points: vec![at], callee: None, begins });

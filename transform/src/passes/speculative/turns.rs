@@ -24,18 +24,22 @@
 //! of lanes that is enough (the paper's soft barrier, figure 6), lanes also stop where they leave the place's innermost
 //! loop. Those at the place go first while they are enough; else those at the stops do, together.
 //!
+//! Of several predictions whose lanes come from each one's place to the other's, the places are of one region: those at
+//! the place with most lanes go on, and those at another wait there, without being waited for.
+//!
 //! # Why the meaning is kept
 //! Each lane runs the instructions that it ran before, in that order. A question is asked of the lanes in `who` alone,
 //! which came in together and have the same mask. All get the same answer, so all ask the same next; none goes on
 //! behind the region before each has left it. So a turn ends if each lane's way through it does, and it does where no
 //! lane waits for another: regions are refused that could (see [`obstacle`]).
 
-use flowgraph::{CollectingRegion, NodeId};
+use flowgraph::{CollectingRegion, LoopId, NodeId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::safety::obstacle;
 use super::warp::Warp;
 use crate::context::Context;
+use crate::flow::Flow;
 use crate::llvm::{Block, Builder, Comparison, Instruction, Value};
 use crate::passes::linearize::prepare::replace_phi;
 use crate::remark::Turns;
@@ -45,10 +49,56 @@ pub(super) struct Wanted<'m> {
     /// Where lanes join: an instruction, or several of which one is to dominate the region. If there is none, it is
     /// where the outermost loop around the place is entered.
     pub(super) joins: Vec<Instruction<'m>>,
-    /// Where they wait.
-    pub(super) place: Instruction<'m>,
-    /// How many at the place are enough.
+    /// Where they wait: at one or another.
+    pub(super) places: Vec<Instruction<'m>>,
+    /// How many at a place are enough.
     pub(super) enough: Option<usize>,
+}
+
+impl<'m> Wanted<'m> {
+    /// Has blocks begin where lanes join and wait, which joins the first time decides.
+    fn begin(&mut self, context: &mut Context<'m>) -> Result<(), &'static str> {
+        if self.joins.is_empty() {
+            self.joins.push(before_loops(context, block_of(&self.places[0]))?);
+        }
+        self.joins.iter().chain(&self.places).for_each(|first| begin_block_at(*first));
+        Ok(())
+    }
+
+    fn region(&self, flow: &Flow<'m>) -> Option<CollectingRegion> {
+        let nodes = |of: &[Instruction<'m>]| of.iter().map(|i| flow.node(block_of(i))).collect::<Vec<_>>();
+        CollectingRegion::of(flow.graph(), &nodes(&self.places), &nodes(&self.joins))
+    }
+
+    /// Takes the places of another: where lanes come from places of each to places of the other without joining again,
+    /// those that wait at one must not be waited for at the other. Whether it is so and can be done.
+    pub(super) fn takes(&mut self, mut other: Wanted<'m>, context: &mut Context<'m>) -> Result<(), Wanted<'m>> {
+        if self.enough != other.enough || self.begin(context).and(other.begin(context)).is_err() {
+            return Err(other);
+        }
+        let (flow, dominators) = (context.flow(), context.dominators());
+        let holds = |a: &Wanted<'m>, b: &Wanted<'m>| {
+            a.region(&flow).is_some_and(|of| b.places.iter().any(|place| of.holds(flow.node(block_of(place)))))
+        };
+        let is_above = |a: &Wanted<'m>, b: &Wanted<'m>| {
+            let nodes = |of: &Wanted<'m>| of.joins.iter().map(|join| flow.node(block_of(join))).collect::<Vec<_>>();
+            nodes(b).into_iter().all(|join| nodes(a).into_iter().any(|above| dominators.dominates(above, join)))
+        };
+        if !holds(self, &other) || !holds(&other, self) {
+            return Err(other);
+        }
+        if is_above(&other, self) {
+            std::mem::swap(&mut self.joins, &mut other.joins);
+        } else if !is_above(self, &other) {
+            return Err(other);
+        }
+        self.places.append(&mut other.places);
+        Ok(())
+    }
+}
+
+fn block_of<'m>(first: &Instruction<'m>) -> Block<'m> {
+    first.block().expect("what is asked for is erased last")
 }
 
 /// What was made in a function.
@@ -63,9 +113,9 @@ pub(super) struct Made<'m> {
 /// A region that can take turns.
 struct Plan<'m> {
     join: Block<'m>,
-    place: Block<'m>,
+    places: Vec<Block<'m>>,
     blocks: FxHashSet<Block<'m>>,
-    /// Besides the place, and where the region begins.
+    /// Besides the places, and where the region begins.
     stops: Vec<Block<'m>>,
     enough: Option<usize>,
 }
@@ -74,17 +124,11 @@ struct Plan<'m> {
 pub(super) fn take<'m>(
     context: &mut Context<'m>,
     warp: Warp,
-    wanted: &Wanted<'m>,
+    mut wanted: Wanted<'m>,
     made: &mut Made<'m>,
 ) -> Result<Turns, &'static str> {
-    let block = |first: &Instruction<'m>| first.block().expect("what is asked for is erased last");
-    let joins = match &wanted.joins[..] {
-        [] => vec![before_loops(context, block(&wanted.place))?],
-        joins => joins.to_vec(),
-    };
-    joins.iter().chain([&wanted.place]).for_each(|first| begin_block_at(*first));
-    let (joins, place) = (joins.iter().map(block).collect::<Vec<_>>(), block(&wanted.place));
-    let plan = plan(context, warp, (&joins, place, wanted.enough), made)?;
+    wanted.begin(context)?;
+    let plan = plan(context, warp, &wanted, made)?;
     let done = Surgery::of(context, plan, warp, made).run();
     // Where the region begins, no value of it exists yet.
     context.joined(done.entered_from, done.turn);
@@ -106,7 +150,7 @@ const ONCE: &str = "lanes come to the place once: they meet without that";
 
 /// Has a block begin with an instruction: what stood before it gets one of its own.
 fn begin_block_at(first: Instruction<'_>) {
-    let block = first.block().expect("marks are erased last");
+    let block = block_of(&first);
     if block.first() != Some(first) {
         _ = block.split_before(first, "before");
     }
@@ -116,44 +160,40 @@ fn begin_block_at(first: Instruction<'_>) {
 fn plan<'m>(
     context: &mut Context<'m>,
     warp: Warp,
-    (joins, place, enough): (&[Block<'m>], Block<'m>, Option<usize>),
+    wanted: &Wanted<'m>,
     made: &Made<'m>,
 ) -> Result<Plan<'m>, &'static str> {
     let (flow, dominators, loops) = (context.flow(), context.dominators(), context.loops());
     let graph = flow.graph();
-    let point = flow.node(place);
-    let nodes: Vec<NodeId> = joins.iter().map(|join| flow.node(*join)).collect();
-    let Some(region) = CollectingRegion::of(graph, &[point], &nodes) else {
-        return Err("no path leads from where lanes join to the place");
-    };
+    let points: Vec<NodeId> = wanted.places.iter().map(|place| flow.node(block_of(place))).collect();
+    let region = wanted.region(&flow).ok_or("no path leads from where lanes join to the place")?;
     let is_above = |at: &&NodeId| region.nodes().all(|node| dominators.dominates(**at, node));
     let [join] = region.beginnings(graph)[..] else { return Err("lanes join at several places") };
     if !is_above(&&join) {
         return Err("lanes can come to the place that have not joined");
     }
-    let around = loops.innermost(point).filter(|of| region.holds(loops.header(*of)));
-    let innermost = around.ok_or(ONCE)?;
     let own: Vec<NodeId> = made.turns.iter().filter_map(|turn| flow.find(*turn)).filter(|n| region.holds(*n)).collect();
     let mut stops: Vec<NodeId> = Vec::new();
-    let mut outwards = Some(innermost);
-    while let Some(of) = outwards.filter(|of| region.holds(loops.header(*of))) {
-        let header = loops.header(of);
-        let always = |latch: &NodeId| dominators.dominates(point, *latch);
-        if header != point && !loops.latches(of).iter().all(always) {
-            stops.push(header);
+    for point in &points {
+        let in_region = |of: &LoopId| region.holds(loops.header(*of));
+        let innermost = loops.innermost(*point).filter(in_region).ok_or(ONCE)?;
+        for of in std::iter::successors(Some(innermost), |of| loops.parent(*of)).take_while(in_region) {
+            let always = |point: &NodeId| loops.latches(of).iter().all(|latch| dominators.dominates(*point, *latch));
+            if !points.iter().any(always) {
+                stops.push(loops.header(of));
+            }
         }
-        outwards = loops.parent(of);
-    }
-    if enough.is_some() {
-        let left = loops.members(innermost).iter().flat_map(|node| graph.successors(*node));
-        stops.extend(left.filter(|to| !loops.contains(innermost, **to) && region.holds(**to)));
+        if wanted.enough.is_some() {
+            let left = loops.members(innermost).iter().flat_map(|node| graph.successors(*node));
+            stops.extend(left.filter(|to| !loops.contains(innermost, **to) && region.holds(**to)));
+        }
     }
     stops.sort_unstable();
     stops.dedup();
-    stops.retain(|stop| *stop != join && *stop != point);
+    stops.retain(|stop| *stop != join && !points.contains(stop));
     let is_in_turn = |turn: &NodeId| {
-        let inside = loops.headed_by(*turn).expect("a turn is a loop");
-        stops.iter().chain([&point]).any(|stop| loops.contains(inside, *stop))
+        let holds = |inside: LoopId| stops.iter().chain(&points).any(|stop| loops.contains(inside, *stop));
+        loops.headed_by(*turn).is_none_or(holds)
     };
     if own.iter().any(is_in_turn) {
         return Err("lanes wait at another predicted place between two visits");
@@ -166,8 +206,9 @@ fn plan<'m>(
     if let Some(why) = obstacle(blocks.iter().filter(|block| !made.asking.contains(block))) {
         return Err(why);
     }
-    let stops = stops.into_iter().map(|node| flow.block(node)).collect();
-    Ok(Plan { join: flow.block(join), place, blocks: blocks.into_iter().collect(), stops, enough })
+    let of_nodes = |nodes: Vec<NodeId>| nodes.into_iter().map(|node| flow.block(node)).collect();
+    let (join, places, stops) = (flow.block(join), of_nodes(points), of_nodes(stops));
+    Ok(Plan { join, places, blocks: blocks.into_iter().collect(), stops, enough: wanted.enough })
 }
 
 /// What became of a region.
@@ -182,10 +223,12 @@ struct Surgery<'a, 'm> {
     plan: Plan<'m>,
     warp: Warp,
     made: &'a mut Made<'m>,
-    /// Where lanes can stand: the stops, of which the first is where the region begins; the place; the ways out.
+    /// Where lanes can stand: the stops, of which the first is where the region begins; the places; the ways out.
     stands: Vec<Block<'m>>,
-    /// How many stops there are: the number of the place.
+    /// How many stops there are: the number of the first place.
     stops: usize,
+    /// The number of the first way out.
+    outs: usize,
     numbers: FxHashMap<Block<'m>, usize>,
 }
 
@@ -193,13 +236,14 @@ impl<'a, 'm> Surgery<'a, 'm> {
     fn of(context: &'a mut Context<'m>, plan: Plan<'m>, warp: Warp, made: &'a mut Made<'m>) -> Surgery<'a, 'm> {
         let mut stands = vec![plan.join];
         stands.extend(&plan.stops);
-        let (stops, numbers) = (stands.len(), FxHashMap::default());
-        stands.push(plan.place);
-        Surgery { context, plan, warp, made, stands, stops, numbers }
+        let stops = stands.len();
+        stands.extend(&plan.places);
+        let outs = stands.len();
+        Surgery { context, plan, warp, made, stands, stops, outs, numbers: FxHashMap::default() }
     }
 
     fn run(mut self) -> Done<'m> {
-        let function = self.plan.place.function();
+        let function = self.plan.join.function();
         // Lanes that come here again join again.
         let first = self.plan.join.first_insertion_point();
         let entered_from = self.plan.join.split_before(first, "join");
@@ -216,19 +260,20 @@ impl<'a, 'm> Surgery<'a, 'm> {
         incoming.extend(landings.iter().map(|(at, landing)| (number(*at), *landing)));
         let stands = turn.add_phi(&incoming, "stands");
         let (run, behind) = self.ask(turn, stands, who);
-        for back in [run.stops, run.place].into_iter().filter(|b| b.terminator().successors().contains(&turn)) {
-            stands.add_incoming(stands.as_value(), back);
+        for back in [run.stops, run.place] {
+            let again = back.terminator().successors().into_iter().filter(|to| *to == turn);
+            again.for_each(|_| stands.add_incoming(stands.as_value(), back));
         }
         for ((number, edges, from), (_, landing)) in leaving.iter().zip(&landings) {
             let goes_on = match *number {
                 number if number < self.stops => run.stops,
-                number if number == self.stops => run.place,
+                number if number < self.outs => run.places,
                 _ => behind,
             };
             self.lead(self.stands[*number], edges, from, [*landing, turn, goes_on]);
         }
         let outs: Vec<(u64, Block<'m>)> =
-            self.stands.iter().enumerate().skip(self.stops + 1).map(|(i, out)| (i as u64, *out)).collect();
+            self.stands.iter().enumerate().skip(self.outs).map(|(i, out)| (i as u64, *out)).collect();
         match outs.split_last() {
             Some((last, [])) => _ = behind.branch_to(last.1),
             Some((last, others)) => _ = Builder::at_end_of(behind).switch(stands.as_value(), last.1, others),
@@ -251,7 +296,7 @@ impl<'a, 'm> Surgery<'a, 'm> {
         // Where the region begins, no edge of it leads any more.
         self.numbers.remove(&self.plan.join);
         let mut found: Vec<(usize, Vec<_>, FxHashSet<_>)> = Vec::new();
-        let mut blocks: Vec<Block<'m>> = self.plan.place.function().blocks();
+        let mut blocks: Vec<Block<'m>> = self.plan.join.function().blocks();
         blocks.retain(|block| self.plan.blocks.contains(block));
         for block in blocks {
             let end = block.terminator();
@@ -280,7 +325,7 @@ impl<'a, 'm> Surgery<'a, 'm> {
 
     fn landing(&self, number: usize) -> Block<'m> {
         let name = format!("{}.next", self.stands[number].name());
-        self.plan.place.function().add_block(&name)
+        self.plan.join.function().add_block(&name)
     }
 
     /// Has edges lead to a landing and from there to `turn`, and lanes go on from another block. What the edges bring to
@@ -331,13 +376,15 @@ impl<'a, 'm> Surgery<'a, 'm> {
         let (at, stands) = (Builder::at_end_of(turn), stands.as_value());
         let number = |number: usize| stands.type_of().number(number as u64);
         let is_before = |at: Builder<'m>, most: usize| at.compare(Comparison::ULess, stands, number(most));
-        let is_at_place = |at: Builder<'m>| at.compare(Comparison::Equal, stands, number(self.stops));
+        let is_at = |at: Builder<'m>, place: Value<'m>| at.compare(Comparison::Equal, stands, place);
         // Others than those that go on come back at once.
         let mut back = turn;
+        let mut chosen = number(self.stops);
+        let is_one = self.plan.places.len() == 1;
         match self.plan.enough {
             // Nobody stands where the region begins but at first, when all do.
-            None if self.stops == 1 => {
-                turn.branch_on(self.warp.any(at, who, is_before(at, self.stops + 1)), place, behind);
+            None if is_one && self.stops == 1 => {
+                turn.branch_on(self.warp.any(at, who, is_before(at, self.outs)), place, behind);
                 back = stops;
             }
             None => {
@@ -345,27 +392,66 @@ impl<'a, 'm> Surgery<'a, 'm> {
                 self.made.asking.insert(ask);
                 turn.branch_on(self.warp.any(at, who, is_before(at, self.stops)), stops, ask);
                 let at = Builder::at_end_of(ask);
-                ask.branch_on(self.warp.any(at, who, is_at_place(at)), place, behind);
+                let any = if is_one {
+                    self.warp.any(at, who, is_at(at, chosen))
+                } else {
+                    let (place, count) = self.fullest(at, who, stands);
+                    chosen = place;
+                    at.compare(Comparison::NotEqual, count, count.type_of().number(0))
+                };
+                ask.branch_on(any, place, behind);
             }
             Some(enough) => {
                 let [few, ask] = ["few", "ask"].map(|name| function.add_block(name));
                 self.made.asking.extend([few, ask]);
-                let [any, is_enough] = self.warp.any_and_enough(at, who, is_at_place(at), enough);
+                let (fullest, count) = self.fullest(at, who, stands);
+                chosen = fullest;
+                let of_type = count.type_of();
+                let is_enough = at.compare(Comparison::UGreaterEqual, count, of_type.number(enough as u64));
                 turn.branch_on(is_enough, place, few);
                 let at = Builder::at_end_of(few);
                 few.branch_on(self.warp.any(at, who, is_before(at, self.stops)), stops, ask);
-                ask.branch_on(any, place, behind);
+                let at = Builder::at_end_of(ask);
+                ask.branch_on(at.compare(Comparison::NotEqual, count, of_type.number(0)), place, behind);
             }
         }
-        place.branch_on(is_at_place(Builder::at_end_of(place)), self.plan.place, back);
-        let cases: Vec<(u64, Block<'m>)> = (0..self.stops).map(|number| (number as u64, self.stands[number])).collect();
-        Builder::at_end_of(stops).switch(stands, turn, &cases);
-        (Run { stops, place }, behind)
+        let at = Builder::at_end_of(place);
+        let places = if is_one {
+            place.branch_on(is_at(at, chosen), self.plan.places[0], back);
+            place
+        } else {
+            let places = function.add_block("places");
+            place.branch_on(is_at(at, chosen), places, back);
+            self.lead_on(places, stands, self.stops..self.outs - 1, self.stands[self.outs - 1]);
+            places
+        };
+        self.lead_on(stops, stands, 0..self.stops, turn);
+        (Run { stops, place, places }, behind)
+    }
+
+    /// The number of the place at which most lanes stand, and how many do.
+    fn fullest(&self, at: Builder<'m>, who: Option<Value<'m>>, stands: Value<'m>) -> (Value<'m>, Value<'m>) {
+        let number = |number: usize| stands.type_of().number(number as u64);
+        let count = |place| self.warp.count(at, who, at.compare(Comparison::Equal, stands, number(place)));
+        let mut best = (number(self.stops), count(self.stops));
+        for place in self.stops + 1..self.outs {
+            let others = count(place);
+            let is_more = at.compare(Comparison::UGreater, others, best.1);
+            best = (at.select(is_more, number(place), best.0), at.select(is_more, others, best.1));
+        }
+        best
+    }
+
+    /// Ends a block with the ways of those that stand at some of the numbers, and of all others.
+    fn lead_on(&self, from: Block<'m>, stands: Value<'m>, numbers: std::ops::Range<usize>, otherwise: Block<'m>) {
+        let cases: Vec<(u64, Block<'m>)> = numbers.map(|number| (number as u64, self.stands[number])).collect();
+        Builder::at_end_of(from).switch(stands, otherwise, &cases);
     }
 }
 
-/// The blocks from which lanes go on.
+/// The blocks from which lanes go on: at stops, and at places by way of another, unless there is one place.
 struct Run<'m> {
     stops: Block<'m>,
     place: Block<'m>,
+    places: Block<'m>,
 }

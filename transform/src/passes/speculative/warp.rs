@@ -48,19 +48,10 @@ impl Warp {
         }
     }
 
-    /// Whether it holds for any, and whether for so many.
-    pub(super) fn any_and_enough<'m>(
-        self,
-        at: Builder<'m>,
-        who: Option<Value<'m>>,
-        condition: Value<'m>,
-        enough: usize,
-    ) -> [Value<'m>; 2] {
-        let (ballot, zero) = self.ballot(at, who, condition);
-        let of_type = ballot.type_of();
-        let count = at.intrinsic("llvm.ctpop", &[of_type], &[ballot]).as_value();
-        let any = at.compare(Comparison::NotEqual, ballot, zero);
-        [any, at.compare(Comparison::UGreaterEqual, count, of_type.number(enough as u64))]
+    /// For how many of the lanes it holds.
+    pub(super) fn count<'m>(self, at: Builder<'m>, who: Option<Value<'m>>, condition: Value<'m>) -> Value<'m> {
+        let (ballot, _) = self.ballot(at, who, condition);
+        at.intrinsic("llvm.ctpop", &[ballot.type_of()], &[ballot]).as_value()
     }
 
     /// For which lanes it holds, as a mask; a mask of none.
