@@ -96,3 +96,55 @@ fn random_functions_do_the_same_whoever_runs_first() {
         assert!(all.get(what).is_some_and(|count| *count >= least), "{what}: {all:#?}");
     }
 }
+
+/// What a tool makes of a file that is written for it; none where it is not there.
+fn made_by(tool: &str, words: &[&str], name: &str, text: &str) -> Option<String> {
+    let folder = tempfile::tempdir().unwrap();
+    let (from, to) = (folder.path().join(name), folder.path().join("made"));
+    std::fs::write(&from, text).unwrap();
+    let output = Command::new(tool).args(words).arg(&from).arg("-o").arg(&to).output().ok()?;
+    assert!(output.status.success(), "{tool}: {}", String::from_utf8_lossy(&output.stderr));
+    Some(String::from_utf8_lossy(&std::fs::read(to).unwrap()).into_owned())
+}
+
+/// llc has all questions in the code for both GPUs, each in its block, and ptxas takes it where it is installed (PTXAS
+/// names it).
+#[test]
+fn code_generation_keeps_the_questions() {
+    let text = functions(0..60);
+    for (target, processor, question) in
+        [(TARGETS[0].0, &["-mcpu=sm_80", "-mattr=+ptx75"][..], "vote.sync"), (TARGETS[1].0, &["-mcpu=gfx90a"], "v_cmp")]
+    {
+        let text = format!("target triple = \"{target}\"\n{text}");
+        let mut module = Module::parse(text.as_bytes(), "random.ll").unwrap();
+        Pipeline::parse("speculative").unwrap().run(&mut module).unwrap();
+        let ir = module.to_text().replace("i32 @tid()", "i32 @llvm.nvvm.read.ptx.sreg.tid.x()");
+        let asked = |line: &&str| line.contains("call") && line.contains("vote") || line.contains("call i64 @llvm.amdgcn");
+        let in_ir = ir.lines().filter(asked).count();
+        assert!(in_ir > 40, "{in_ir}");
+        if target.starts_with("amdgcn") {
+            let code = made_by("llc-19", processor, "a.ll", &module.to_text()).expect("llc-19 runs");
+            // A question is a comparison of all lanes that run.
+            let found = code.lines().filter(|line| line.contains(question)).count();
+            assert!(found >= in_ir, "{found} of {in_ir}");
+            continue;
+        }
+        let code = made_by("llc-19", processor, "a.ll", &ir).expect("llc-19 runs");
+        let mut block = "";
+        let mut found = 0;
+        for line in code.lines() {
+            if line.starts_with("$L__BB") || line.starts_with("// %bb") {
+                block = line.rsplit("// %").next().unwrap_or_default();
+            }
+            if line.contains(question) {
+                found += 1;
+                assert!(["turn", "ask", "few"].iter().any(|name| block.starts_with(name)), "a question in {block}");
+            }
+        }
+        assert_eq!(found, in_ir);
+        let ptxas = std::env::var("PTXAS").unwrap_or_else(|_| "ptxas".to_owned());
+        if made_by(&ptxas, &["-arch=sm_80", "-c"], "a.ptx", &code).is_none() {
+            println!("without ptxas");
+        }
+    }
+}
