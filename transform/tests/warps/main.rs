@@ -87,12 +87,9 @@ fn random_functions_do_the_same_whoever_runs_first() {
     let mut all: BTreeMap<String, usize> = BTreeMap::new();
     said.flatten().for_each(|(what, count)| *all.entry(what).or_default() += count);
     println!("{all:#?}");
-    for (what, least) in [
-        ("taken, all", 100),
-        ("taken, enough", 100),
-        ("taken, several places", 10),
-        ("functions with 2 taken", 10),
-    ] {
+    for (what, least) in
+        [("taken, all", 100), ("taken, enough", 100), ("taken, several places", 10), ("functions with 2 taken", 10)]
+    {
         assert!(all.get(what).is_some_and(|count| *count >= least), "{what}: {all:#?}");
     }
 }
@@ -119,7 +116,8 @@ fn code_generation_keeps_the_questions() {
         let mut module = Module::parse(text.as_bytes(), "random.ll").unwrap();
         Pipeline::parse("speculative").unwrap().run(&mut module).unwrap();
         let ir = module.to_text().replace("i32 @tid()", "i32 @llvm.nvvm.read.ptx.sreg.tid.x()");
-        let asked = |line: &&str| line.contains("call") && line.contains("vote") || line.contains("call i64 @llvm.amdgcn");
+        let asked =
+            |line: &&str| line.contains("call") && line.contains("vote") || line.contains("call i64 @llvm.amdgcn");
         let in_ir = ir.lines().filter(asked).count();
         assert!(in_ir > 40, "{in_ir}");
         if target.starts_with("amdgcn") {

@@ -126,7 +126,8 @@ fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
     let marked = Marked::new(function, warp.is_some(), context).look_at(&marks);
     let Some(warp) = warp else { return };
     let mut made = Made::default();
-    for Asked { name, places, wanted } in grouped(marked.into_iter().chain(asked), context).into_iter().chain(detected) {
+    for Asked { name, places, wanted } in grouped(marked.into_iter().chain(asked), context).into_iter().chain(detected)
+    {
         let taken = match warp.is_too_old_for(function) {
             true => Err("lanes cannot ask each other in a version of PTX before 6.2"),
             false => turns::take(context, warp, wanted, &mut made),

@@ -70,23 +70,25 @@ impl<'m> Wanted<'m> {
         CollectingRegion::of(flow.graph(), &nodes(&self.places), &nodes(&self.joins))
     }
 
-    /// Takes the places of another: where lanes come from places of each to places of the other without joining again,
-    /// those that wait at one must not be waited for at the other. Whether it is so and can be done.
+    /// Takes the places of another that is of the same region: lanes come from places of each to places of the other
+    /// without joining again, or join for one on their way to the other, not between two visits of it.
     pub(super) fn takes(&mut self, mut other: Wanted<'m>, context: &mut Context<'m>) -> Result<(), Wanted<'m>> {
         if self.enough != other.enough || self.begin(context).and(other.begin(context)).is_err() {
             return Err(other);
         }
         let (flow, dominators) = (context.flow(), context.dominators());
-        let holds = |a: &Wanted<'m>, b: &Wanted<'m>| {
-            a.region(&flow).is_some_and(|of| b.places.iter().any(|place| of.holds(flow.node(block_of(place)))))
+        let holds = |of: &Wanted<'m>, any: &[Instruction<'m>]| {
+            of.region(&flow).is_some_and(|of| any.iter().any(|i| of.holds(flow.node(block_of(i)))))
         };
+        let joins_on_the_way = |a: &Wanted<'m>, b: &Wanted<'m>| holds(a, &b.joins) && !holds(a, &b.places);
+        let is_mutual = holds(self, &other.places) && holds(&other, &self.places);
+        if !is_mutual && !joins_on_the_way(self, &other) && !joins_on_the_way(&other, self) {
+            return Err(other);
+        }
         let is_above = |a: &Wanted<'m>, b: &Wanted<'m>| {
             let nodes = |of: &Wanted<'m>| of.joins.iter().map(|join| flow.node(block_of(join))).collect::<Vec<_>>();
             nodes(b).into_iter().all(|join| nodes(a).into_iter().any(|above| dominators.dominates(above, join)))
         };
-        if !holds(self, &other) || !holds(&other, self) {
-            return Err(other);
-        }
         if is_above(&other, self) {
             std::mem::swap(&mut self.joins, &mut other.joins);
         } else if !is_above(self, &other) {

@@ -40,9 +40,9 @@ exit:                                             ; preds = %behind
   ret void
 
 turn:                                             ; preds = %exit.next, %first.next, %epilog.next, %outer.next, %stops, %place, %join
-  %.06 = phi i32 [ undef, %join ], [ %.06, %first.next ], [ %7, %epilog.next ], [ %.06, %place ], [ %.06, %stops ], [ %.06, %outer.next ], [ %.06, %exit.next ]
-  %.05 = phi i32 [ undef, %join ], [ %.05, %first.next ], [ %.05, %epilog.next ], [ %.05, %place ], [ %.05, %stops ], [ %6, %outer.next ], [ %.05, %exit.next ]
-  %.04 = phi i32 [ undef, %join ], [ %.04, %first.next ], [ %.04, %epilog.next ], [ %.04, %place ], [ %.04, %stops ], [ %5, %outer.next ], [ %.04, %exit.next ]
+  %.06 = phi i32 [ undef, %join ], [ %.06, %first.next ], [ %6, %epilog.next ], [ %.06, %place ], [ %.06, %stops ], [ %.06, %outer.next ], [ %.06, %exit.next ]
+  %.05 = phi i32 [ undef, %join ], [ %.05, %first.next ], [ %.05, %epilog.next ], [ %.05, %place ], [ %.05, %stops ], [ %5, %outer.next ], [ %.05, %exit.next ]
+  %.04 = phi i32 [ undef, %join ], [ %.04, %first.next ], [ %.04, %epilog.next ], [ %.04, %place ], [ %.04, %stops ], [ %4, %outer.next ], [ %.04, %exit.next ]
   %.1 = phi i32 [ undef, %join ], [ %.03, %first.next ], [ %.2, %epilog.next ], [ %.1, %place ], [ %.1, %stops ], [ %.1, %outer.next ], [ %.1, %exit.next ]
   %.02 = phi i32 [ undef, %join ], [ %j, %first.next ], [ %.02, %epilog.next ], [ %.02, %place ], [ %.02, %stops ], [ %.02, %outer.next ], [ %.02, %exit.next ]
   %.0 = phi i32 [ undef, %join ], [ %s, %first.next ], [ %.0, %epilog.next ], [ %.0, %place ], [ %.0, %stops ], [ %.0, %outer.next ], [ %.0, %exit.next ]
@@ -50,18 +50,17 @@ turn:                                             ; preds = %exit.next, %first.n
   %0 = icmp eq i32 %stands, 3
   %1 = call i64 @llvm.amdgcn.ballot.i64(i1 %0)
   %2 = call i64 @llvm.ctpop.i64(i64 %1)
-  %3 = icmp ne i64 %1, 0
-  %4 = icmp uge i64 %2, 8
-  br i1 %4, label %place, label %few
+  %3 = icmp uge i64 %2, 8
+  br i1 %3, label %place, label %few
 
 outer.next:                                       ; preds = %epilog, %entry
-  %5 = phi i32 [ 0, %entry ], [ %i.next, %epilog ]
-  %6 = phi i32 [ 0, %entry ], [ %.06, %epilog ]
+  %4 = phi i32 [ 0, %entry ], [ %i.next, %epilog ]
+  %5 = phi i32 [ 0, %entry ], [ %.06, %epilog ]
   br label %turn
 
 epilog.next:                                      ; preds = %first, %outer
   %.2 = phi i32 [ %.1, %first ], [ %count, %outer ]
-  %7 = phi i32 [ %s2, %first ], [ %.05, %outer ]
+  %6 = phi i32 [ %s2, %first ], [ %.05, %outer ]
   br label %turn
 
 first.next:                                       ; preds = %before
@@ -78,20 +77,21 @@ stops:                                            ; preds = %few
   ]
 
 place:                                            ; preds = %ask, %turn
-  %8 = icmp eq i32 %stands, 3
-  br i1 %8, label %first, label %turn
+  %7 = icmp eq i32 %stands, 3
+  br i1 %7, label %first, label %turn
 
 behind:                                           ; preds = %ask
   br label %exit
 
 few:                                              ; preds = %turn
-  %9 = icmp ult i32 %stands, 3
-  %10 = call i64 @llvm.amdgcn.ballot.i64(i1 %9)
-  %11 = icmp ne i64 %10, 0
-  br i1 %11, label %stops, label %ask
+  %8 = icmp ult i32 %stands, 3
+  %9 = call i64 @llvm.amdgcn.ballot.i64(i1 %8)
+  %10 = icmp ne i64 %9, 0
+  br i1 %10, label %stops, label %ask
 
 ask:                                              ; preds = %few
-  br i1 %3, label %place, label %behind
+  %11 = icmp ne i64 %2, 0
+  br i1 %11, label %place, label %behind
 }
 
 ; Function Attrs: convergent nocallback nofree nounwind willreturn memory(none)
