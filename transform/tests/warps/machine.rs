@@ -1,5 +1,5 @@
-//! A warp whose lanes go on in any order, alone or together, as independent thread scheduling allows it: only what lanes
-//! ask each other holds them.
+//! A warp whose lanes go on in any order, alone or together, as independent thread scheduling allows it: only what
+//! lanes ask each other holds them.
 
 use std::collections::HashMap;
 

@@ -17,9 +17,9 @@
 //!   left, which takes ln(lanes / enough) of the mean; then the others are refilled at once. An arm runs once for each
 //!   lane, and the rest until the last has come.
 //!
-//! Of loops inside of each other one may differ among lanes and the other may not, and a guess does not know which: where
-//! both promise much ([`RIVAL`]), nothing is taken. The mean turns of a trace (`--trips`) stand for the guess, where
-//! they know the loop.
+//! Of loops inside of each other one may differ among lanes and the other may not, and a guess does not know which:
+//! where both promise much ([`RIVAL`]), nothing is taken. The mean turns of a trace (`--trips`) stand for the guess,
+//! where they know the loop.
 //!
 //! *Limitation*: neither knows how the turns of the lanes differ. Where they do not, waiting costs what the questions
 //! cost. `lockstep suggest` tries places on a trace; `--predict` takes what it finds.

@@ -7,10 +7,11 @@
 //! …                                              b0: cancel; b0: meet behind
 //! ```
 //!
-//! It runs after the optimiser, which may have copied marks or removed them, and reports what is left of each: where a
-//! compiler for GPUs would put operations on barriers, by Damani et al., *Speculative reconvergence for improved SIMT
-//! efficiency* (CGO 2020), section 4.2. `lockstep dump --barriers marks` does the same for the machine code, with the
-//! same library ([`flowgraph::CollectingRegion`]) on another graph.
+//! It runs after the optimiser, which may have copied marks or removed them. In code for a GPU it has lanes wait; in
+//! code for a processor it reports what is left of each mark: where a compiler for GPUs would put operations on
+//! barriers, by Damani et al., *Speculative reconvergence for improved SIMT efficiency* (CGO 2020), section 4.2.
+//! `lockstep dump --barriers marks` does the same for the machine code, with the same library
+//! ([`flowgraph::CollectingRegion`]) on another graph.
 //!
 //! # Steps
 //! 1. Cut blocks after calls, as replays do: lanes that return from a call may wait there.
@@ -18,14 +19,18 @@
 //!    that lanes reach one after another are one place, at which they meet once ([`flowgraph::copies_of_a_point`]); a
 //!    function that was inlined twice has two. Marks whose counterpart is gone or cannot be reached are refused, with a
 //!    remark.
-//! 3. Place the operations, and check them by the paper's equations.
+//! 3. For a processor: place the operations, check them by the paper's equations, and report them.
+//! 4. For a GPU: take what was typed as `--predict` and what [`detection`] finds, too; make one of places that lanes
+//!    reach from each other; have each region take [`turns`]; and take the marks out.
 //!
 //! # Why the meaning is kept
-//! No code is changed: marks are instructions that make no code, and code generation keeps them where they are.
+//! For a processor no code is changed: marks are instructions that make no code, and code generation keeps them where
+//! they are. For a GPU, see [`turns`].
 //!
 //! # Limitation
 //! If several copies lie on paths past each other, as jump threading makes them, lanes are collected at one only. The
-//! barriers of branches are at immediate post-dominators (the placement `binary`).
+//! barriers of branches are at immediate post-dominators (the placement `binary`). For a GPU no lanes wait where a
+//! function begins: `fcs` makes one call of several.
 
 mod detection;
 mod marks;

@@ -1,4 +1,4 @@
-//! Code for a GPU: a region in which lanes wait at a predicted place, as a loop of turns that all its lanes take together.
+//! Code for a GPU: a region in which lanes wait at a predicted place, as a loop of turns that its lanes take together.
 //!
 //! ```text
 //! before                         after
@@ -330,8 +330,9 @@ impl<'a, 'm> Surgery<'a, 'm> {
         self.plan.join.function().add_block(&name)
     }
 
-    /// Has edges lead to a landing and from there to `turn`, and lanes go on from another block. What the edges bring to
-    /// phis is in a variable meanwhile. It holds the phi's value until a lane stands here again, and is not used then.
+    /// Has edges lead to a landing and from there to `turn`, and lanes go on from another block. What the edges bring
+    /// to phis is in a variable meanwhile. It holds the phi's value until a lane stands here again, and is not used
+    /// then.
     fn lead(
         &mut self,
         to: Block<'m>,
