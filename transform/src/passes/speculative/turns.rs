@@ -261,7 +261,7 @@ impl<'a, 'm> Surgery<'a, 'm> {
         let mut incoming = vec![(number(0), entered_from)];
         incoming.extend(landings.iter().map(|(at, landing)| (number(*at), *landing)));
         let stands = turn.add_phi(&incoming, "stands");
-        let (run, behind) = self.ask(turn, stands, who);
+        let (run, behind) = self.ask([entered_from, turn], stands, who);
         for back in [run.stops, run.place] {
             let again = back.terminator().successors().into_iter().filter(|to| *to == turn);
             again.for_each(|_| stands.add_incoming(stands.as_value(), back));
@@ -373,7 +373,12 @@ impl<'a, 'm> Surgery<'a, 'm> {
 
     /// Asks who goes on, from the end of `turn`. Returns the blocks from which those go on, and where all do when
     /// nobody stands at a stop or the place.
-    fn ask(&mut self, turn: Block<'m>, stands: Instruction<'m>, who: Option<Value<'m>>) -> (Run<'m>, Block<'m>) {
+    fn ask(
+        &mut self,
+        [entered_from, turn]: [Block<'m>; 2],
+        stands: Instruction<'m>,
+        who: Option<Value<'m>>,
+    ) -> (Run<'m>, Block<'m>) {
         let function = turn.function();
         let [stops, place, behind] = ["stops", "place", "behind"].map(|name| function.add_block(name));
         let (at, stands) = (Builder::at_end_of(turn), stands.as_value());
@@ -390,19 +395,35 @@ impl<'a, 'm> Surgery<'a, 'm> {
                 turn.branch_on(self.warp.any(at, who, is_before(at, self.outs)), place, behind);
                 back = stops;
             }
+            // Mostly all that have not left stand at the place.
+            None if is_one => {
+                let [few, ask] = ["few", "ask"].map(|name| function.add_block(name));
+                self.made.asking.extend([few, ask]);
+                let here = self.warp.ballot(at, who, is_at(at, chosen));
+                let entered = entered_from.terminator();
+                let all = who.unwrap_or_else(|| self.warp.ballot(Builder::before(entered), None, function.truth(true)));
+                let left = function.add_slot(here.type_of());
+                left.store_before(all, entered);
+                let none = here.type_of().number(0);
+                let others = turn.branch_to(few);
+                let is_all = Builder::before(others).compare(Comparison::Equal, here, left.load_before(others));
+                others.erase();
+                turn.branch_on(is_all, place, few);
+                let at = Builder::at_end_of(few);
+                few.branch_on(self.warp.any(at, who, is_before(at, self.stops)), stops, ask);
+                let at = Builder::at_end_of(ask);
+                let end = ask.branch_on(at.compare(Comparison::NotEqual, here, none), place, behind);
+                left.store_before(here, end);
+                self.context.promote(left);
+            }
             None => {
                 let ask = function.add_block("ask");
                 self.made.asking.insert(ask);
                 turn.branch_on(self.warp.any(at, who, is_before(at, self.stops)), stops, ask);
                 let at = Builder::at_end_of(ask);
-                let any = if is_one {
-                    self.warp.any(at, who, is_at(at, chosen))
-                } else {
-                    let (place, count) = self.fullest(at, who, stands);
-                    chosen = place;
-                    at.compare(Comparison::NotEqual, count, count.type_of().number(0))
-                };
-                ask.branch_on(any, place, behind);
+                let (fullest, count) = self.fullest(at, who, stands);
+                chosen = fullest;
+                ask.branch_on(at.compare(Comparison::NotEqual, count, count.type_of().number(0)), place, behind);
             }
             Some(enough) => {
                 let [few, ask] = ["few", "ask"].map(|name| function.add_block(name));

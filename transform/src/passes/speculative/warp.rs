@@ -42,25 +42,25 @@ impl Warp {
         match who {
             Some(who) => at.intrinsic("llvm.nvvm.vote.any.sync", &[], &[who, condition]).as_value(),
             None => {
-                let (ballot, zero) = self.ballot(at, who, condition);
-                at.compare(Comparison::NotEqual, ballot, zero)
+                let ballot = self.ballot(at, who, condition);
+                at.compare(Comparison::NotEqual, ballot, ballot.type_of().number(0))
             }
         }
     }
 
     /// For how many of the lanes it holds.
     pub(super) fn count<'m>(self, at: Builder<'m>, who: Option<Value<'m>>, condition: Value<'m>) -> Value<'m> {
-        let (ballot, _) = self.ballot(at, who, condition);
+        let ballot = self.ballot(at, who, condition);
         at.intrinsic("llvm.ctpop", &[ballot.type_of()], &[ballot]).as_value()
     }
 
-    /// For which lanes it holds, as a mask; a mask of none.
-    fn ballot<'m>(self, at: Builder<'m>, who: Option<Value<'m>>, condition: Value<'m>) -> (Value<'m>, Value<'m>) {
+    /// For which of the lanes it holds, as a mask.
+    pub(super) fn ballot<'m>(self, at: Builder<'m>, who: Option<Value<'m>>, condition: Value<'m>) -> Value<'m> {
         let wide = at.function().integer_type(64);
-        let ballot = match who {
+        let question = match who {
             Some(who) => at.intrinsic("llvm.nvvm.vote.ballot.sync", &[], &[who, condition]),
             None => at.intrinsic("llvm.amdgcn.ballot", &[wide], &[condition]),
         };
-        (ballot.as_value(), ballot.type_of().number(0))
+        question.as_value()
     }
 }
