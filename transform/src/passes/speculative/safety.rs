@@ -54,6 +54,9 @@ fn may_wait<'m>(i: Instruction<'m>, called: &mut Vec<Function<'m>>) -> Option<&'
             if alike::is_convergent(i) {
                 return Some("lanes act together there: by a barrier, a vote or an exchange");
             }
+            if i.call_has("noreturn") && !callee.name().ends_with("trap") {
+                return Some("a lane could end there");
+            }
             // What touches no memory learns nothing.
             let is_known = callee.is_function() && callee.is_intrinsic() || i.memory_effects() == Some(0);
             (!is_known).then_some("a call there is of what is not known")

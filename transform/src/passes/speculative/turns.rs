@@ -201,7 +201,8 @@ fn plan<'m>(
         return Err("lanes wait at another predicted place between two visits");
     }
     let ids = loops.ids().filter(|of| region.holds(loops.header(*of)));
-    if warp == Warp::Amd && ids.into_iter().any(|of| loops.is_irreducible(of)) {
+    let needs_reducible = warp.needs_reducible(flow.block(join).function());
+    if needs_reducible && ids.into_iter().any(|of| loops.is_irreducible(of)) {
         return Err("a loop of the region has several entries");
     }
     let blocks: Vec<Block<'m>> = region.nodes().map(|node| flow.block(node)).collect();

@@ -32,6 +32,14 @@ impl Warp {
         self == Warp::Nvidia && versions.any(|version: u32| version < LEAST_PTX)
     }
 
+    /// Whether lanes that ask must have come together by the control flow alone: where they have no program counters of
+    /// their own (before sm_70, and on AMD's).
+    pub(super) fn needs_reducible(self, function: Function<'_>) -> bool {
+        let processor = function.text_attribute("target-cpu").unwrap_or_default();
+        let number = processor.strip_prefix("sm_").and_then(|rest| rest.trim_end_matches('a').parse::<u32>().ok());
+        self == Warp::Amd || number.is_some_and(|number| number < 70)
+    }
+
     /// The lanes that come here together: who takes part in what follows.
     pub(super) fn who<'m>(self, at: Builder<'m>) -> Option<Value<'m>> {
         (self == Warp::Nvidia).then(|| at.intrinsic("llvm.nvvm.activemask", &[], &[]).as_value())

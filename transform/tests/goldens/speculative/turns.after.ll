@@ -13,7 +13,7 @@ entry:                                            ; preds = %stops
   br label %outer.next
 
 outer:                                            ; preds = %stops
-  %at = getelementptr i32, ptr %trips, i32 %.04
+  %at = getelementptr i32, ptr %trips, i32 %.08
   %count = load i32, ptr %at, align 4
   %some = icmp sgt i32 %count, 0
   br i1 %some, label %first.preheader, label %epilog
@@ -22,9 +22,10 @@ first.preheader:                                  ; preds = %outer
   br label %before
 
 before:                                           ; preds = %first, %first.preheader
-  %.03 = phi i32 [ %count, %first.preheader ], [ %.2, %first ]
+  %.04 = phi i32 [ %.4, %first ], [ %.26, %first.preheader ]
+  %.03 = phi i32 [ %.2, %first ], [ %count, %first.preheader ]
   %j = phi i32 [ %j.next, %first ], [ 0, %first.preheader ]
-  %s = phi i32 [ %s2, %first ], [ %.05, %first.preheader ]
+  %s = phi i32 [ %s2, %first ], [ %.09, %first.preheader ]
   br label %first.next
 
 first:                                            ; preds = %place
@@ -39,62 +40,74 @@ epilog.loopexit:                                  ; preds = %first
   br label %epilog
 
 epilog:                                           ; preds = %epilog.loopexit, %outer
-  %.1 = phi i32 [ %count, %outer ], [ %.2, %epilog.loopexit ]
-  %acc2 = phi i32 [ %.05, %outer ], [ %s2.lcssa, %epilog.loopexit ]
-  %i.next = add i32 %.04, 1
+  %.15 = phi i32 [ %.4, %epilog.loopexit ], [ %.26, %outer ]
+  %.1 = phi i32 [ %.2, %epilog.loopexit ], [ %count, %outer ]
+  %acc2 = phi i32 [ %.09, %outer ], [ %s2.lcssa, %epilog.loopexit ]
+  %i.next = add i32 %.08, 1
   %again = icmp slt i32 %i.next, %n
   br i1 %again, label %outer.next, label %exit.next
 
 exit:                                             ; preds = %behind
-  store i32 %.06, ptr %out, align 4
+  store i32 %.010, ptr %out, align 4
   ret void
 
 turn:                                             ; preds = %exit.next, %first.next, %outer.next, %stops, %place, %join
-  %.06 = phi i32 [ undef, %join ], [ %.06, %stops ], [ %.06, %first.next ], [ %.06, %outer.next ], [ %5, %exit.next ], [ %.06, %place ]
-  %.05 = phi i32 [ undef, %join ], [ %.05, %stops ], [ %.05, %first.next ], [ %4, %outer.next ], [ %.05, %exit.next ], [ %.05, %place ]
-  %.04 = phi i32 [ undef, %join ], [ %.04, %stops ], [ %.04, %first.next ], [ %3, %outer.next ], [ %.04, %exit.next ], [ %.04, %place ]
-  %.2 = phi i32 [ undef, %join ], [ %.2, %stops ], [ %.03, %first.next ], [ %.3, %outer.next ], [ %.1, %exit.next ], [ %.2, %place ]
-  %.02 = phi i32 [ undef, %join ], [ %.02, %stops ], [ %j, %first.next ], [ %.02, %outer.next ], [ %.02, %exit.next ], [ %.02, %place ]
-  %.0 = phi i32 [ undef, %join ], [ %.0, %stops ], [ %s, %first.next ], [ %.0, %outer.next ], [ %.0, %exit.next ], [ %.0, %place ]
+  %.010 = phi i32 [ undef, %join ], [ %.010, %first.next ], [ %.010, %outer.next ], [ %6, %exit.next ], [ %.010, %place ], [ %.010, %stops ]
+  %.09 = phi i32 [ undef, %join ], [ %.09, %first.next ], [ %5, %outer.next ], [ %.09, %exit.next ], [ %.09, %place ], [ %.09, %stops ]
+  %.08 = phi i32 [ undef, %join ], [ %.08, %first.next ], [ %4, %outer.next ], [ %.08, %exit.next ], [ %.08, %place ], [ %.08, %stops ]
+  %.26 = phi i32 [ %0, %join ], [ %.04, %first.next ], [ %.37, %outer.next ], [ %.15, %exit.next ], [ %.4, %place ], [ %.26, %stops ]
+  %.2 = phi i32 [ undef, %join ], [ %.03, %first.next ], [ %.3, %outer.next ], [ %.1, %exit.next ], [ %.2, %place ], [ %.2, %stops ]
+  %.02 = phi i32 [ undef, %join ], [ %j, %first.next ], [ %.02, %outer.next ], [ %.02, %exit.next ], [ %.02, %place ], [ %.02, %stops ]
+  %.0 = phi i32 [ undef, %join ], [ %s, %first.next ], [ %.0, %outer.next ], [ %.0, %exit.next ], [ %.0, %place ], [ %.0, %stops ]
   %stands = phi i32 [ 0, %join ], [ 1, %outer.next ], [ 2, %first.next ], [ 3, %exit.next ], [ %stands, %stops ], [ %stands, %place ]
-  %1 = icmp ult i32 %stands, 2
-  %2 = call i1 @llvm.nvvm.vote.any.sync(i32 %0, i1 %1)
-  br i1 %2, label %stops, label %ask
+  %1 = icmp eq i32 %stands, 2
+  %2 = call i32 @llvm.nvvm.vote.ballot.sync(i32 %0, i1 %1)
+  %3 = icmp eq i32 %2, %.26
+  br i1 %3, label %place, label %few
 
 outer.next:                                       ; preds = %epilog, %entry
+  %.37 = phi i32 [ %.15, %epilog ], [ %.26, %entry ]
   %.3 = phi i32 [ %.1, %epilog ], [ %.2, %entry ]
-  %3 = phi i32 [ 0, %entry ], [ %i.next, %epilog ]
-  %4 = phi i32 [ 0, %entry ], [ %acc2, %epilog ]
+  %4 = phi i32 [ 0, %entry ], [ %i.next, %epilog ]
+  %5 = phi i32 [ 0, %entry ], [ %acc2, %epilog ]
   br label %turn
 
 first.next:                                       ; preds = %before
   br label %turn
 
 exit.next:                                        ; preds = %epilog
-  %5 = phi i32 [ %acc2, %epilog ]
+  %6 = phi i32 [ %acc2, %epilog ]
   br label %turn
 
-stops:                                            ; preds = %turn
+stops:                                            ; preds = %few
   switch i32 %stands, label %turn [
     i32 0, label %entry
     i32 1, label %outer
   ]
 
-place:                                            ; preds = %ask
-  %6 = icmp eq i32 %stands, 2
-  br i1 %6, label %first, label %turn
+place:                                            ; preds = %ask, %turn
+  %.4 = phi i32 [ %.26, %turn ], [ %2, %ask ]
+  %7 = icmp eq i32 %stands, 2
+  br i1 %7, label %first, label %turn
 
 behind:                                           ; preds = %ask
   br label %exit
 
-ask:                                              ; preds = %turn
-  %7 = icmp eq i32 %stands, 2
-  %8 = call i1 @llvm.nvvm.vote.any.sync(i32 %0, i1 %7)
-  br i1 %8, label %place, label %behind
+few:                                              ; preds = %turn
+  %8 = icmp ult i32 %stands, 2
+  %9 = call i1 @llvm.nvvm.vote.any.sync(i32 %0, i1 %8)
+  br i1 %9, label %stops, label %ask
+
+ask:                                              ; preds = %few
+  %10 = icmp ne i32 %2, 0
+  br i1 %10, label %place, label %behind
 }
 
 ; Function Attrs: convergent nocallback nounwind memory(inaccessiblemem: readwrite)
 declare i32 @llvm.nvvm.activemask() #0
+
+; Function Attrs: convergent nocallback nounwind memory(inaccessiblemem: readwrite)
+declare i32 @llvm.nvvm.vote.ballot.sync(i32, i1) #0
 
 ; Function Attrs: convergent nocallback nounwind memory(inaccessiblemem: readwrite)
 declare i1 @llvm.nvvm.vote.any.sync(i32, i1) #0
