@@ -51,7 +51,7 @@ use self::pieces::Pieces;
 use self::turns::{Made, Wanted};
 use self::warp::Warp;
 use crate::context::Context;
-use crate::llvm::{Block, Function, Instruction, Module, Opcode, Tuning};
+use crate::llvm::{Block, Function, Instruction, Module, Opcode, Tuning, Value};
 use crate::pass::{Pass, Run};
 use crate::remark::{BarrierPlace, MarkFault};
 use crate::{Place, PredictedPlace, Reason};
@@ -74,7 +74,7 @@ const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "gain",
         values: Values::Number(0, 1_000_000),
-        default: 120,
+        default: 150,
         help: "the least that such a place gains by estimate: what a warp issues before / after, in percent",
     },
 ];
@@ -110,7 +110,7 @@ fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
     let found = if context.settings().number("detect") == 1 { detection::places(context) } else { Vec::new() };
     let least = context.settings().number("gain");
     for found in found.into_iter().filter(|found| found.gain >= least) {
-        let (name, place) = (found.pattern.to_owned(), found.place.place());
+        let (name, place) = (found.pattern.to_owned(), pieces::place_of(&block_from(found.place)));
         let reason = Reason::PlaceFound { gain: found.gain, enough: found.enough };
         context.remark(name.clone(), vec![place.clone()], reason, None);
         if !found.is_sure {
@@ -185,6 +185,13 @@ fn say_what_is_nowhere<'m>(module: &'m Module, context: &mut Context<'m>) {
     for name in names {
         context.remark_on_module(module.source_name(), name, Reason::NoTurns("no function has code of this line"));
     }
+}
+
+/// An instruction and what stands behind it in its block, without assembly, such as marks.
+fn block_from(first: Instruction<'_>) -> Vec<Instruction<'_>> {
+    let all = first.block().map(Block::instructions).unwrap_or_default();
+    let is_assembly = |i: &Instruction<'_>| i.callee().is_some_and(Value::is_inline_assembly);
+    all.into_iter().skip_while(|i| *i != first).filter(|i| !is_assembly(i)).collect()
 }
 
 /// Gives a function an entry without code besides the room it takes on the stack: blocks can be put before all others.
