@@ -243,8 +243,8 @@ fn lanes_of_a_gpu_wait_at_a_line_that_is_typed_and_at_one_that_is_found() {
     let (said, code) = made(&["--pass", "speculative", "--predict", "kernel.c:7,threshold=8"]);
     assert!(said.contains("taken: kernel: kernel.c:7 at kernel.c:7: here 8 lanes"), "{said}");
     assert!(code.contains("call i32 @llvm.nvvm.vote.ballot.sync"), "{code}");
-    let (said, code) = made(&["--pass", "speculative:detect=yes"]);
-    assert!(said.contains("taken: kernel: loop merge"), "{said}");
+    let (said, code) = made(&["--pass", "speculative:detect=yes,gain=100"]);
+    assert!(said.contains("loop merge at kernel.c:7: by estimate") && said.contains("taken: kernel: "), "{said}");
     assert!(code.contains("@llvm.nvvm.vote"), "{code}");
     let (said, code) = made(&["--pass", "speculative", "--predict", "kernel.c:70"]);
     assert!(said.contains("kernel.c:70: no function has code of this line"), "{said}");
