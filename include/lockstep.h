@@ -55,8 +55,11 @@
  * a loop with one, and may lay out code around it differently; clang does not unroll such a loop unless asked to
  * (#pragma clang loop unroll_count(2)). Marks lie in a section of the binary that is never
  * loaded, .lockstep.marks: address, kind (1 begins, 2 waits, 3 begins for a function), threads (0: all), name.
+ * In code for a GPU (clang for NVPTX or AMDGPU) a mark is a comment, for `lockstep transform --pass speculative`.
  * LOCKSTEP_NO_MARKS leaves them out. */
-#if defined(__x86_64__) && (defined(__clang__) || defined(__GNUC__) && __GNUC__ >= 9) && !defined(LOCKSTEP_NO_MARKS)
+#if (defined(__NVPTX__) || defined(__AMDGCN__)) && defined(__clang__) && !defined(LOCKSTEP_NO_MARKS)
+#define LOCKSTEP_PLACE_(kind, lanes, name) __asm__ __volatile__("// .lockstep.marks " #kind ", " #lanes ", " #name)
+#elif defined(__x86_64__) && !defined(__CUDA_ARCH__) && (defined(__clang__) || defined(__GNUC__) && __GNUC__ >= 9) && !defined(LOCKSTEP_NO_MARKS)
 #define LOCKSTEP_PLACE_(kind, lanes, name)                                                                                                           \
     __asm__ __volatile__ __inline__("7654:\n\t.pushsection .lockstep.marks, \"?\", @progbits\n\t.quad 7654b\n\t.long " #kind ", " #lanes            \
                                     "\n\t.asciz \"" #name "\"\n\t.popsection" ::)

@@ -13,7 +13,7 @@ use crate::cost::{Callees, Cost, CostModel};
 use crate::flow::Flow;
 use crate::llvm::{Block, Function, Slot, Value};
 use crate::spmd::{self, Class, Program};
-use crate::trips::Trips;
+use crate::trips::{PredictedPlace, Trips};
 use crate::{Reason, Remark, ssa};
 
 /// The least profit of a pass.
@@ -47,6 +47,8 @@ pub struct Context<'m> {
     settings: Settings,
     costs: &'static dyn CostModel,
     trips: Option<Trips>,
+    /// Where lanes are to wait, and whether such code was met.
+    places: Vec<(PredictedPlace, bool)>,
     /// Whether what both sides of a branch end with is sunk behind the pass.
     sinks_behind: bool,
     function: Option<Function<'m>>,
@@ -117,6 +119,7 @@ impl<'m> Context<'m> {
             settings: settings.clone(),
             costs,
             trips: None,
+            places: Vec::new(),
             sinks_behind: false,
             function: None,
             analyses: Analyses::default(),
@@ -132,6 +135,16 @@ impl<'m> Context<'m> {
     /// Has the pass know the trip counts of a trace.
     pub(crate) fn know(&mut self, trips: Option<Trips>) {
         self.trips = trips;
+    }
+
+    /// Has the pass know where lanes are to wait.
+    pub(crate) fn predict(&mut self, places: &[PredictedPlace]) {
+        self.places = places.iter().map(|place| (place.clone(), false)).collect();
+    }
+
+    /// Where lanes are to wait, and whether the pass met code of that place.
+    pub(crate) fn places(&mut self) -> &mut Vec<(PredictedPlace, bool)> {
+        &mut self.places
     }
 
     /// Has the pass know that LLVM sinks behind it what both sides of a branch end with.

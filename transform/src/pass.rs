@@ -2,9 +2,9 @@
 
 use parameters::{Parameter, Settings};
 
-use crate::Remark;
 use crate::context::Context;
 use crate::llvm::{Function, Module};
+use crate::{PredictedPlace, Remark};
 
 /// A pass.
 pub struct Pass {
@@ -25,6 +25,8 @@ pub struct Pass {
 pub(crate) enum Run {
     /// Over each function that may be optimised.
     Functions {
+        /// Once before all, with the places at which lanes are to wait.
+        before: Option<fn(&mut Module, &Settings, &[PredictedPlace])>,
         /// Over one function.
         each: for<'m> fn(&mut Function<'m>, &mut Context<'m>),
         /// Once after all, with remarks on the module.
@@ -36,6 +38,6 @@ pub(crate) enum Run {
 
 impl Run {
     pub(crate) const fn each(each: for<'m> fn(&mut Function<'m>, &mut Context<'m>)) -> Run {
-        Run::Functions { each, after: None }
+        Run::Functions { before: None, each, after: None }
     }
 }

@@ -8,7 +8,7 @@ use crate::context::{Context, THRESHOLD};
 use crate::cost::{CostModel, OnGpu, X86_64};
 use crate::llvm::{Module, WellFormed};
 use crate::pass::{Pass, Run};
-use crate::trips::Trips;
+use crate::trips::{PredictedPlace, Trips};
 use crate::{Error, Reason, Remark, Result};
 use crate::{passes, refusal};
 
@@ -36,12 +36,16 @@ impl Pass {
     /// Runs the pass, and after each function the repairs that its changes need: values that no longer dominate their
     /// uses get phis.
     fn run(&self, module: &mut Module, settings: &Settings, by: &Deciding) -> Vec<Remark> {
-        let (each, after) = match self.run {
-            Run::Functions { each, after } => (each, after),
+        let (before, each, after) = match self.run {
+            Run::Functions { before, each, after } => (before, each, after),
             Run::Module(run) => return run(module, settings),
         };
+        if let Some(before) = before {
+            before(module, settings, &by.places);
+        }
         let mut context = Context::new(self.name, settings, by.costs);
         context.know(by.trips.clone());
+        context.predict(&by.places);
         context.expect_sinking(by.whole_arms);
         let decides = self.parameters.iter().any(|parameter| parameter.name == THRESHOLD.name);
         let has_own_costs = self.name == passes::meld::ENTRY.name && OnGpu::of(module).is_gpu();
@@ -91,6 +95,8 @@ struct Deciding {
     costs: &'static dyn CostModel,
     /// Of a trace, if there is one.
     trips: Option<Trips>,
+    /// Where lanes are to wait.
+    places: Vec<PredictedPlace>,
     /// Whether the optimiser left what both sides of a branch end with in them.
     whole_arms: bool,
 }
@@ -106,7 +112,7 @@ impl Pipeline {
     pub fn parse(text: &str) -> Result<Pipeline> {
         Ok(Pipeline {
             passes: Spec::parse_list(text)?,
-            by: Deciding { costs: &X86_64, trips: None, whole_arms: false },
+            by: Deciding { costs: &X86_64, trips: None, places: Vec::new(), whole_arms: false },
         })
     }
 
@@ -134,6 +140,13 @@ impl Pipeline {
     #[must_use]
     pub fn with_trips(mut self, trips: Trips) -> Pipeline {
         self.by.trips = Some(trips);
+        self
+    }
+
+    /// The same passes; `speculative` has lanes wait for each other at these places, too.
+    #[must_use]
+    pub fn with_places(mut self, places: Vec<PredictedPlace>) -> Pipeline {
+        self.by.places = places;
         self
     }
 

@@ -1,4 +1,4 @@
-//! What a trace says about nested loops: which of them pay as one.
+//! What a user or a trace says about a program: which nested loops pay as one, and where lanes are to wait.
 
 use std::sync::Arc;
 
@@ -23,15 +23,44 @@ pub struct InnerLoop {
 /// `ray_march` gain 12 to 60, and the programs take 0.57 to 0.96 times as many.
 const OF_A_TURN: i64 = 8;
 
-/// The inner loops of a trace.
+/// A loop that ran.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoopTurns {
+    /// The function that it is in.
+    pub function: String,
+    /// The name of its source file, without folders.
+    pub file: String,
+    /// A line of its iterations.
+    pub line: u32,
+    /// How often a lane came to it.
+    pub entries: u64,
+    /// How many turns they took there, all together.
+    pub turns: u64,
+}
+
+/// The loops of a trace.
 #[derive(Clone, Debug, Default)]
-pub struct Trips(Arc<Vec<InnerLoop>>);
+pub struct Trips {
+    inner: Arc<Vec<InnerLoop>>,
+    all: Arc<Vec<LoopTurns>>,
+}
 
 impl Trips {
-    /// Of these loops.
+    /// Of these loops: those that could be merged with the one around, and all.
     #[must_use]
-    pub fn of(loops: Vec<InnerLoop>) -> Trips {
-        Trips(Arc::new(loops))
+    pub fn of(inner: Vec<InnerLoop>, all: Vec<LoopTurns>) -> Trips {
+        Trips { inner: Arc::new(inner), all: Arc::new(all) }
+    }
+
+    /// How many turns a lane takes that comes to the loop of a function that has these lines, of files without folders;
+    /// none where no such loop ran. Of several that share lines the one that turned most counts.
+    #[must_use]
+    pub fn turns<'a>(&self, function: &str, lines: impl Iterator<Item = (&'a str, u32)> + Clone) -> Option<f64> {
+        let is_it = |of: &&LoopTurns| {
+            of.function == function && lines.clone().any(|(file, line)| file == of.file && line == of.line)
+        };
+        let of = self.all.iter().filter(is_it).max_by_key(|of| of.turns)?;
+        Some(of.turns as f64 / of.entries.max(1) as f64)
     }
 
     /// The fetches that it saves to merge the loop of a function that has these lines, of files without folders; none
@@ -41,13 +70,57 @@ impl Trips {
         let is_it = |of: &&InnerLoop| {
             of.function == function && lines.clone().any(|(file, line)| file == of.file && line == of.line)
         };
-        self.0.iter().filter(is_it).map(|of| of.gain - OF_A_TURN * of.turns).min()
+        self.inner.iter().filter(is_it).map(|of| of.gain - OF_A_TURN * of.turns).min()
+    }
+}
+
+/// A place at which lanes are to wait for each other, as it was typed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PredictedPlace {
+    /// The name of its source file, or the end of its path.
+    pub file: String,
+    /// The line.
+    pub line: u32,
+    /// How many lanes there are enough; none: all that can come.
+    pub enough: Option<usize>,
+}
+
+impl PredictedPlace {
+    /// Whether a line of a file is it.
+    #[must_use]
+    pub fn is_at(&self, file: &str, line: u32) -> bool {
+        let rest = file.strip_suffix(self.file.as_str());
+        line == self.line && rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
+    }
+}
+
+/// `FILE:LINE` or `FILE:LINE,threshold=N`.
+impl std::str::FromStr for PredictedPlace {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<PredictedPlace, String> {
+        let (place, enough) = match text.split_once(",threshold=") {
+            Some((place, lanes)) => (place, Some(lanes.parse().map_err(|_| format!("{lanes} is no number of lanes"))?)),
+            None => (text, None),
+        };
+        let parts = place.rsplit_once(':').and_then(|(file, line)| Some((file.to_owned(), line.parse().ok()?)));
+        let (file, line) = parts.ok_or_else(|| format!("{place} is no FILE:LINE"))?;
+        Ok(PredictedPlace { file, line, enough })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_place_is_a_line_of_a_file_or_of_the_end_of_its_path() {
+        let place: PredictedPlace = "b/c.cu:41,threshold=8".parse().unwrap();
+        assert_eq!(place.enough, Some(8));
+        assert!(place.is_at("/a/b/c.cu", 41) && place.is_at("b/c.cu", 41));
+        assert!(!place.is_at("bb/c.cu", 41) && !place.is_at("c.cu", 41) && !place.is_at("b/c.cu", 42));
+        assert!("c.cu".parse::<PredictedPlace>().is_err() && "c.cu:4,threshold=x".parse::<PredictedPlace>().is_err());
+    }
 
     #[test]
     fn a_loop_is_found_by_its_function_and_a_line_and_the_least_gain_counts() {
@@ -58,7 +131,7 @@ mod tests {
             gain,
             turns: 1,
         };
-        let trips = Trips::of(vec![inner("f", 7, 58), inner("f", 9, 5), inner("g", 7, 9)]);
+        let trips = Trips::of(vec![inner("f", 7, 58), inner("f", 9, 5), inner("g", 7, 9)], Vec::new());
         assert_eq!(trips.gain("f", [("a.c", 6), ("a.c", 7)].into_iter()), Some(50));
         assert_eq!(trips.gain("f", [("a.c", 7), ("a.c", 9)].into_iter()), Some(-3));
         assert_eq!(trips.gain("f", [("b.c", 7)].into_iter()), None);

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use serde_json::Value;
 use transform::llvm::Module;
-use transform::{Error, Format, InnerLoop, Pipeline, REGISTRY, Reason, Remark, Trips};
+use transform::{Error, Format, InnerLoop, LoopTurns, Pipeline, PredictedPlace, REGISTRY, Reason, Remark, Trips};
 
 use crate::output::{Output, WithColours, print, say};
 
@@ -47,9 +47,14 @@ pub(crate) struct Deciding {
     threshold: Option<i64>,
 
     /// The loops of a trace, as `replay --loops --json` prints them; linearize:merge-loops=yes then merges loops only
-    /// if their trip counts say that it pays
+    /// if their trip counts say that it pays, and speculative:detect=yes estimates by them
     #[arg(long, value_name = "FILE")]
     trips: Option<PathBuf>,
+
+    /// Have lanes wait for each other at a place, in code for a GPU: FILE:LINE, or FILE:LINE,threshold=N where N lanes
+    /// are enough. For the pass speculative; may be given several times
+    #[arg(long, value_name = "PLACE")]
+    predict: Vec<PredictedPlace>,
 
     /// How --report writes: one line each for people, one JSON object per line, or the YAML of LLVM's optimisation
     /// remarks
@@ -74,7 +79,7 @@ impl Deciding {
         if let Some(path) = &self.trips {
             pipeline = pipeline.with_trips(read_trips(path)?);
         }
-        Ok(pipeline)
+        Ok(pipeline.with_places(self.predict.clone()))
     }
 
     /// Remarks in the form that was asked for.
@@ -88,7 +93,7 @@ impl Deciding {
     }
 }
 
-/// The inner loops of what `replay --loops --json` printed.
+/// The loops of what `replay --loops --json` printed.
 fn read_trips(path: &Path) -> anyhow::Result<Trips> {
     let what = || format!("reading the loops of a trace from {}", path.display());
     let text = std::fs::read_to_string(path).with_context(what)?;
@@ -104,7 +109,17 @@ fn read_trips(path: &Path) -> anyhow::Result<Trips> {
             turns: row["merging"]["trips_merged"].as_i64()?,
         })
     };
-    Ok(Trips::of(rows.iter().filter_map(inner).collect()))
+    let turns = |row: &Value| {
+        let (file, line) = row["loop"].as_str()?.rsplit_once(':')?;
+        Some(LoopTurns {
+            function: row["function"].as_str()?.to_owned(),
+            file: file.rsplit('/').next().unwrap_or(file).to_owned(),
+            line: line.parse().ok()?,
+            entries: row["entries"].as_u64()?,
+            turns: row["iterations"].as_u64()?,
+        })
+    };
+    Ok(Trips::of(rows.iter().filter_map(inner).collect(), rows.iter().filter_map(turns).collect()))
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {

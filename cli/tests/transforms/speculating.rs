@@ -213,3 +213,66 @@ fn marks_that_an_optimiser_took_apart_are_named_with_what_is_left_of_them() {
     let waits = said.iter().filter(|remark| remark["words"]["action"] == "wait, rejoin");
     assert_eq!(waits.map(|remark| remark["function"].as_str().unwrap()).collect::<Vec<_>>(), ["unrolled", "threaded"]);
 }
+
+/// A kernel for a GPU: its lanes take different numbers of turns of an inner loop.
+const KERNEL: &str = r#"
+extern int trips[], out[];
+__attribute__((nvptx_kernel)) void kernel(int first, int n) {
+    for (int i = first; i < n; i += 32) {
+        int sum = i;
+        for (int j = trips[i] + 1; j > 0; j--) {
+            sum = sum * 31 + j;
+            sum ^= sum >> 3;
+            sum += sum / 7;
+        }
+        out[i] = sum;
+    }
+}
+"#;
+
+#[test]
+fn lanes_of_a_gpu_wait_at_a_line_that_is_typed_and_at_one_that_is_found() {
+    let folder = Folder::with(&[("kernel.c", KERNEL)]);
+    let clang = ["--target=nvptx64-nvidia-cuda", "-march=sm_80", "--cuda-feature=+ptx75", "-O2", "-g1", "-nogpulib"];
+    folder.succeed("clang-19", &[&clang[..], &["-emit-llvm", "-c", "kernel.c", "-o", "kernel.bc"]].concat());
+    let made = |words: &[&str]| {
+        let all = ["transform", "--report", "kernel.bc", "-o", "made.ll"];
+        let said = folder.succeed(lockstep(), &[&all[..], words].concat());
+        (said, std::fs::read_to_string(folder.path("made.ll")).unwrap())
+    };
+    let (said, code) = made(&["--pass", "speculative", "--predict", "kernel.c:7,threshold=8"]);
+    assert!(said.contains("taken: kernel: kernel.c:7 at kernel.c:7: here 8 lanes"), "{said}");
+    assert!(code.contains("call i32 @llvm.nvvm.vote.ballot.sync"), "{code}");
+    let (said, code) = made(&["--pass", "speculative:detect=yes,gain=100"]);
+    assert!(said.contains("loop merge at kernel.c:7: by estimate") && said.contains("taken: kernel: "), "{said}");
+    assert!(code.contains("@llvm.nvvm.vote"), "{code}");
+    let (said, code) = made(&["--pass", "speculative", "--predict", "kernel.c:70"]);
+    assert!(said.contains("kernel.c:70: no function has code of this line"), "{said}");
+    assert!(!code.contains("vote"), "{code}");
+}
+
+#[test]
+fn benchmarks_gain_in_a_warp_that_follows_their_ptx() {
+    let folder = Folder::with(&[]);
+    let script = root().join("scripts/speculation-on-gpu").display().to_string();
+    let run = std::process::Command::new(&script)
+        .args(["pathtracer", "xsbench", "mummer", "--orders", "1", "--warps", "1", "-o"])
+        .arg(folder.path("gpu.csv"))
+        .env("LOCKSTEP", lockstep())
+        .output()
+        .unwrap();
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    let rows = std::fs::read_to_string(folder.path("gpu.csv")).unwrap();
+    let mut lines = rows.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let header = lines.next().unwrap();
+    let column = |name: &str| header.iter().position(|of| *of == name).unwrap();
+    let (marks, detected) = (column("marks_gain"), column("detected_gain"));
+    let mut programs = 0;
+    for line in lines {
+        let gain = |column: usize| line[column].parse::<f64>().unwrap();
+        let least = if line[0] == "pathtracer" { 1.8 } else { 1.0 };
+        assert!(gain(marks) >= least && gain(detected) >= 0.99, "{line:?}");
+        programs += 1;
+    }
+    assert_eq!(programs, 3);
+}

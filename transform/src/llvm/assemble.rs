@@ -71,7 +71,7 @@ impl<'m> Builder<'m> {
         self.block.module()
     }
 
-    pub(super) fn function(self) -> Function<'m> {
+    pub(crate) fn function(self) -> Function<'m> {
         self.block.function()
     }
 
@@ -230,6 +230,27 @@ impl<'m> Builder<'m> {
             LLVMBuildCall2(builder, of_type.raw(), callee.raw(), raw.as_mut_ptr(), raw.len() as u32, UNNAMED)
         };
         Instruction::of_raw(call, self.module())
+    }
+
+    /// A call of one of LLVM's intrinsics; `types` are those that its name leaves open.
+    ///
+    /// # Panics
+    /// When LLVM has none of this name, or the arguments do not fit.
+    #[track_caller]
+    pub fn intrinsic(self, name: &str, types: &[Type<'m>], arguments: &[Value<'m>]) -> Instruction<'m> {
+        types.iter().for_each(|of_type| self.module().assert_is(of_type.module()));
+        let mut raw: Vec<LLVMTypeRef> = types.iter().map(|of_type| of_type.raw()).collect();
+        // SAFETY: module and context are alive, the name is copied, and the array is as long as the count says.
+        let (of_type, callee) = unsafe {
+            let number = LLVMLookupIntrinsicID(name.as_ptr().cast(), name.len());
+            assert!(number != 0, "LLVM has no intrinsic {name}");
+            let (types, count) = (raw.as_mut_ptr(), raw.len());
+            (
+                LLVMIntrinsicGetType(self.module().context(), number, types, count),
+                LLVMGetIntrinsicDeclaration(self.module().raw(), number, types, count),
+            )
+        };
+        self.call(Type::of_raw(of_type, self.module()), Value::of_raw(callee, self.module()), arguments)
     }
 
     /// Inline assembly, in the syntax that LLVM takes by default, as something to call; it has effects that LLVM does

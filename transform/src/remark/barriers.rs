@@ -34,6 +34,32 @@ impl fmt::Display for BarrierPlace {
     }
 }
 
+/// How lanes take turns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turns {
+    /// Where lanes stop besides the predicted place, so that those that are not there yet go first.
+    pub stops: usize,
+    /// Ways out of the region.
+    pub exits: usize,
+    /// How many lanes at the place are enough; none: all that can come.
+    pub enough: Option<usize>,
+}
+
+impl Turns {
+    pub(super) fn numbers(self) -> Vec<(&'static str, i64)> {
+        let enough = self.enough.map_or(0, |lanes| lanes as i64);
+        vec![("stops", self.stops as i64), ("exits", self.exits as i64), ("enough", enough)]
+    }
+}
+
+impl fmt::Display for Turns {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Turns { stops, exits, enough } = self;
+        let who = enough.map_or("all that can come".to_owned(), |lanes| format!("{lanes} lanes, or all that can come"));
+        write!(f, "here {who} go on together; {stops} more places to stop at, {exits} ways out")
+    }
+}
+
 /// Why no lane waits for a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MarkFault {

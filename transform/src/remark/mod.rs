@@ -11,7 +11,7 @@ mod yaml;
 use std::fmt;
 use std::fmt::Write;
 
-pub use self::barriers::{BarrierPlace, MarkFault};
+pub use self::barriers::{BarrierPlace, MarkFault, Turns};
 pub use self::linearized::{Added, Linearized, Split};
 pub use self::melding::{MeldCase, Melding, Unmeldable};
 pub use self::spills::Spills;
@@ -182,6 +182,17 @@ pub enum Reason {
     },
     /// Left: what the compiler left of a mark has no effect.
     MarkLost(MarkFault),
+    /// Taken: lanes wait at a predicted place, in turns that they agree on.
+    TakesTurns(Turns),
+    /// Left: by estimate it would pay to wait at a place.
+    PlaceFound {
+        /// What a warp issues before / after, in percent.
+        gain: i64,
+        /// How many lanes are enough; none: all that can come.
+        enough: Option<usize>,
+    },
+    /// Left: lanes don't wait at a predicted place, for a reason that the text says.
+    NoTurns(&'static str),
     /// Left: calls need more memory that a warp shares than there is.
     SharedMemoryFull {
         /// Bytes that a warp's deepest chain of calls needs.
@@ -295,6 +306,7 @@ impl Reason {
             | Reason::Linearized(_)
             | Reason::Split(_)
             | Reason::Spilled(_)
+            | Reason::TakesTurns(_)
             | Reason::IterationsMarked => Kind::Taken,
             Reason::Refused(_) => Kind::Refused,
             _ => Kind::Left,
@@ -317,6 +329,9 @@ impl Reason {
             Reason::Barrier(_) => "Barrier",
             Reason::MarkCopied { .. } => "MarkCopied",
             Reason::MarkLost(_) => "MarkLost",
+            Reason::TakesTurns(_) => "TakesTurns",
+            Reason::NoTurns(_) => "NoTurns",
+            Reason::PlaceFound { .. } => "PlaceFound",
             Reason::SharedMemoryFull { .. } => "SharedMemoryFull",
             Reason::CallsWithoutProfit { .. } => "CallsWithoutProfit",
             Reason::TailsWithoutProfit { .. } => "TailsWithoutProfit",
@@ -391,6 +406,10 @@ impl Reason {
             Reason::Split(done) => done.numbers(),
             Reason::Spilled(spills) => spills.numbers(),
             Reason::Barrier(place) => place.numbers(),
+            Reason::TakesTurns(turns) => turns.numbers(),
+            Reason::PlaceFound { gain, enough } => {
+                vec![("percent", gain), ("enough", enough.map_or(0, |lanes| lanes as i64))]
+            }
             Reason::MarkCopied { behind, past } => vec![("behind", behind as i64), ("past", past as i64)],
             Reason::SharedMemoryFull { bytes, capacity } => {
                 vec![("bytes", bytes as i64), ("capacity", capacity as i64)]
@@ -412,7 +431,7 @@ impl Reason {
             Reason::Attribute(name) => Some(("attribute", name)),
             Reason::Melded(m) | Reason::MeldWithoutProfit(m) => Some(("case", m.case.name())),
             Reason::NoSubgraph(why) => Some(("why", why.name())),
-            Reason::NotSpilled(why) | Reason::IterationsNotMarked(why) => Some(("why", why)),
+            Reason::NotSpilled(why) | Reason::IterationsNotMarked(why) | Reason::NoTurns(why) => Some(("why", why)),
             Reason::Barrier(place) => Some(("action", place.action.name())),
             Reason::MarkLost(why) => Some(("why", why.name())),
             Reason::ArmCalls(callee) => Some(("callee", callee)),

@@ -31,7 +31,7 @@ impl fmt::Display for Reason {
             Reason::Linearized(done) => return write!(f, "{done}"),
             Reason::Split(done) => return write!(f, "{done}"),
             Reason::Spilled(spills) => return write!(f, "{spills}"),
-            Reason::NotSpilled(why) | Reason::IterationsNotMarked(why) => why,
+            Reason::NotSpilled(why) | Reason::IterationsNotMarked(why) | Reason::NoTurns(why) => why,
             Reason::IterationsMarked => "each iteration is marked; so the loop stays scalar, and is not unrolled",
             Reason::Barrier(place) => return write!(f, "{place}"),
             Reason::MarkCopied { behind, past } => {
@@ -42,6 +42,11 @@ impl fmt::Display for Reason {
                 );
             }
             Reason::MarkLost(why) => return write!(f, "{why}"),
+            Reason::TakesTurns(turns) => return write!(f, "{turns}"),
+            Reason::PlaceFound { gain, enough } => {
+                let who = enough.map_or("all that can come".to_owned(), |lanes| format!("{lanes} lanes"));
+                return write!(f, "by estimate a warp issues {gain}% of what it would if {who} wait here");
+            }
             Reason::SharedMemoryFull { bytes, capacity } => {
                 return write!(f, "a warp's chain of calls would share {bytes} bytes, and it has {capacity}");
             }

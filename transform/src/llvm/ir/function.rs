@@ -110,6 +110,21 @@ impl<'m> Function<'m> {
         crate::llvm::ir::attributes::function_has(self.raw, name)
     }
 
+    /// What a function attribute of this name says, such as `target-features`; none where it has none.
+    #[must_use]
+    pub fn text_attribute(self, name: &str) -> Option<String> {
+        // SAFETY: the function is alive; the text is copied, and as long as LLVM says.
+        unsafe {
+            let (text, length) = (name.as_ptr().cast(), name.len() as u32);
+            let attribute = LLVMGetStringAttributeAtIndex(self.raw, LLVMAttributeFunctionIndex, text, length);
+            (!attribute.is_null()).then(|| {
+                let mut length = 0;
+                let text = LLVMGetStringAttributeValue(attribute, &raw mut length);
+                String::from_utf8_lossy(std::slice::from_raw_parts(text.cast(), length as usize)).into_owned()
+            })
+        }
+    }
+
     /// Whether a parameter, counted from 0, has an attribute of this name, such as `byval`.
     #[must_use]
     pub fn parameter_has(self, parameter: usize, name: &str) -> bool {

@@ -147,7 +147,7 @@ pub(crate) const ENTRY: Pass = Pass {
     source: "Teixeira, Collange, Pereira, SBAC-PAD 2015",
     parameters: &[THRESHOLD, ONLY_DIVERGENT],
     structures: false,
-    run: Run::Functions { each: run, after: Some(remark_on_endless_calls) },
+    run: Run::Functions { before: None, each: run, after: Some(remark_on_endless_calls) },
 };
 
 /// Fuses what is worth it in a function.

@@ -30,12 +30,22 @@ pub(super) fn of(function: Function<'_>) -> Vec<Mark<'_>> {
     .collect()
 }
 
-/// What the text of inline assembly says, if it is a mark.
+/// What the text of inline assembly says, if it is a mark: a record for a section, or a comment in code for a GPU.
 fn parse(text: &str) -> Option<(MarkKind, Option<usize>, &str)> {
-    let mut lines = text.lines().map(str::trim);
-    lines.find(|line| line.starts_with(".pushsection .lockstep.marks,"))?;
-    let mut of = |directive: &str| lines.find_map(|line| line.strip_prefix(directive)).map(str::trim);
-    let (kind, lanes) = of(".long ")?.split_once(',')?;
+    let (kind, lanes, name) = match text.trim().strip_prefix("// .lockstep.marks ") {
+        Some(comment) => {
+            let (kind, rest) = comment.split_once(',')?;
+            let (lanes, name) = rest.split_once(',')?;
+            (kind, lanes, name.trim())
+        }
+        None => {
+            let mut lines = text.lines().map(str::trim);
+            lines.find(|line| line.starts_with(".pushsection .lockstep.marks,"))?;
+            let mut of = |directive: &str| lines.find_map(|line| line.strip_prefix(directive)).map(str::trim);
+            let (kind, lanes) = of(".long ")?.split_once(',')?;
+            (kind, lanes, of(".asciz ")?.strip_prefix('"')?.strip_suffix('"')?)
+        }
+    };
     let kind = match kind.trim() {
         "1" => MarkKind::Begins,
         "2" => MarkKind::Waits,
@@ -43,7 +53,6 @@ fn parse(text: &str) -> Option<(MarkKind, Option<usize>, &str)> {
         _ => return None,
     };
     let lanes: usize = lanes.trim().parse().ok()?;
-    let name = of(".asciz ")?.strip_prefix('"')?.strip_suffix('"')?;
     Some((kind, (lanes > 0).then_some(lanes), name))
 }
 
@@ -104,6 +113,7 @@ mod tests {
         assert_eq!(parse(&text("1, 8")), Some((MarkKind::Begins, Some(8), "a")));
         assert_eq!(parse(&text("2, 0")), Some((MarkKind::Waits, None, "a")));
         assert_eq!(parse(&text("9, 0")), None);
+        assert_eq!(parse("// .lockstep.marks 1, 8, a"), Some((MarkKind::Begins, Some(8), "a")));
         assert_eq!(parse("nop"), None);
     }
 

@@ -7,10 +7,11 @@
 //! …                                              b0: cancel; b0: meet behind
 //! ```
 //!
-//! It runs after the optimiser, which may have copied marks or removed them, and reports what is left of each: where a
-//! compiler for GPUs would put operations on barriers, by Damani et al., *Speculative reconvergence for improved SIMT
-//! efficiency* (CGO 2020), section 4.2. `lockstep dump --barriers marks` does the same for the machine code, with the
-//! same library ([`flowgraph::CollectingRegion`]) on another graph.
+//! It runs after the optimiser, which may have copied marks or removed them. In code for a GPU it has lanes wait; in
+//! code for a processor it reports what is left of each mark: where a compiler for GPUs would put operations on
+//! barriers, by Damani et al., *Speculative reconvergence for improved SIMT efficiency* (CGO 2020), section 4.2.
+//! `lockstep dump --barriers marks` does the same for the machine code, with the same library
+//! ([`flowgraph::CollectingRegion`]) on another graph.
 //!
 //! # Steps
 //! 1. Cut blocks after calls, as replays do: lanes that return from a call may wait there.
@@ -18,17 +19,25 @@
 //!    that lanes reach one after another are one place, at which they meet once ([`flowgraph::copies_of_a_point`]); a
 //!    function that was inlined twice has two. Marks whose counterpart is gone or cannot be reached are refused, with a
 //!    remark.
-//! 3. Place the operations, and check them by the paper's equations.
+//! 3. For a processor: place the operations, check them by the paper's equations, and report them.
+//! 4. For a GPU: take what was typed as `--predict` and what [`detection`] finds, too; make one of places that lanes
+//!    reach from each other; have each region take [`turns`]; and take the marks out.
 //!
 //! # Why the meaning is kept
-//! No code is changed: marks are instructions that make no code, and code generation keeps them where they are.
+//! For a processor no code is changed: marks are instructions that make no code, and code generation keeps them where
+//! they are. For a GPU, see [`turns`].
 //!
 //! # Limitation
 //! If several copies lie on paths past each other, as jump threading makes them, lanes are collected at one only. The
-//! barriers of branches are at immediate post-dominators (the placement `binary`).
+//! barriers of branches are at immediate post-dominators (the placement `binary`). For a GPU no lanes wait where a
+//! function begins: `fcs` makes one call of several.
 
+mod detection;
 mod marks;
 mod pieces;
+mod safety;
+mod turns;
+mod warp;
 
 use flowgraph::{
     BarrierAction, Collecting, CollectingRegion, Copies, Dominators, NodeId, PostDominators, barrier_faults,
@@ -39,45 +48,169 @@ use rustc_hash::FxHashMap;
 
 use self::marks::{Mark, MarkKind};
 use self::pieces::Pieces;
-use crate::llvm::{Function, Instruction, Module};
+use self::turns::{Made, Wanted};
+use self::warp::Warp;
+use crate::context::Context;
+use crate::llvm::{Block, Function, Instruction, Module, Opcode, Tuning, Value};
 use crate::pass::{Pass, Run};
 use crate::remark::{BarrierPlace, MarkFault};
-use crate::{Place, Reason, Remark};
+use crate::{Place, PredictedPlace, Reason};
 
-const NAME: &str = "speculative";
-
-/// How conflicts with the barriers of branches are resolved.
-const PARAMETERS: &[Parameter] = &[Parameter {
-    name: "deconflict",
-    values: Values::OneOf(&["dynamic", "static"]),
-    default: 0,
-    help: "what happens to branches whose barriers conflict: waiting lanes leave those barriers, or the branches get \
-         no barrier",
-}];
+/// How conflicts with the barriers of branches are resolved; and places that are found without marks.
+const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        name: "deconflict",
+        values: Values::OneOf(&["dynamic", "static"]),
+        default: 0,
+        help: "what happens to branches whose barriers conflict, in the report on a processor's code: waiting lanes leave \
+               those barriers, or the branches get no barrier",
+    },
+    Parameter {
+        name: "detect",
+        values: Values::YesNo,
+        default: 0,
+        help: "whether places without marks are looked for: divergent loops and branches in loops",
+    },
+    Parameter {
+        name: "gain",
+        values: Values::Number(0, 1_000_000),
+        default: 150,
+        help: "the least that such a place gains by estimate: what a warp issues before / after, in percent",
+    },
+];
 
 /// The pass.
 pub(crate) const ENTRY: Pass = Pass {
     name: "speculative",
-    summary: "reports where marks make lanes wait for each other, and the barrier operations that this takes; it \
-         changes nothing",
+    summary: "has lanes wait for each other at marks, in code for GPUs; for a processor it changes nothing and says where \
+              a GPU's compiler would have them wait",
     source: "Damani et al., CGO 2020",
     parameters: PARAMETERS,
     structures: false,
-    run: Run::Module(run),
+    run: Run::Functions { before: Some(reduce), each: run, after: Some(say_what_is_nowhere) },
 };
 
-/// Reports what is left of the marks of each function.
-fn run(module: &mut Module, settings: &Settings) -> Vec<Remark> {
-    let numbers = module.instructions().into_iter().zip(1..).collect();
-    let is_static = settings.choice("deconflict") == 1;
-    let mut all = Vec::new();
-    for function in module.functions() {
-        let marks = marks::of(function);
-        if !marks.is_empty() {
-            Marked::new(function, &numbers, is_static, &mut all).look_at(&marks);
+/// Has loops count by addresses, as code generation would: it would find no loops where lanes take turns.
+fn reduce(module: &mut Module, settings: &Settings, places: &[PredictedPlace]) {
+    let has_marks = || module.functions_to_optimise().into_iter().any(|function| !marks::of(function).is_empty());
+    let is_asked = settings.number("detect") == 1 || !places.is_empty() || has_marks();
+    if Warp::of(module) == Some(Warp::Nvidia) && is_asked {
+        let passes = "function(loop-simplify,lcssa,loop(loop-reduce))";
+        module.run_passes_for_gpu(passes, &Tuning::default()).expect("LLVM knows its own passes and this target");
+    }
+}
+
+/// Has the lanes of a function wait at its marks and other places, or reports what is left of the marks.
+fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
+    let function = *function;
+    let warp = Warp::of(function.module());
+    let marks = marks::of(function);
+    let asked = typed(function, context);
+    let mut detected = Vec::new();
+    let found = if context.settings().number("detect") == 1 { detection::places(context) } else { Vec::new() };
+    let least = context.settings().number("gain");
+    for found in found.into_iter().filter(|found| found.gain >= least) {
+        let (name, place) = (found.pattern.to_owned(), pieces::place_of(&block_from(found.place)));
+        let reason = Reason::PlaceFound { gain: found.gain, enough: found.enough };
+        context.remark(name.clone(), vec![place.clone()], reason, None);
+        if !found.is_sure {
+            let why = "lanes may differ at another place in these loops, which `lockstep suggest` would try on a trace";
+            context.remark(name, vec![place], Reason::NoTurns(why), None);
+            continue;
+        }
+        let wanted = Wanted { joins: Vec::new(), places: vec![found.place], enough: found.enough };
+        detected.push(Asked { name, places: vec![place], wanted });
+    }
+    let nobody_waits = asked.is_empty() && detected.is_empty() || warp.is_none();
+    if marks.is_empty() && nobody_waits {
+        return;
+    }
+    if warp.is_some() {
+        begin_with_nothing(function);
+    }
+    let marked = Marked::new(function, warp.is_some(), context).look_at(&marks);
+    let Some(warp) = warp else { return };
+    let mut made = Made::default();
+    for Asked { name, places, wanted } in grouped(marked.into_iter().chain(asked), context).into_iter().chain(detected)
+    {
+        let taken = match warp.is_too_old_for(function) {
+            true => Err("lanes cannot ask each other in a version of PTX before 6.2"),
+            false => turns::take(context, warp, wanted, &mut made),
+        };
+        let reason = taken.map_or_else(Reason::NoTurns, Reason::TakesTurns);
+        context.remark(name, places, reason, None);
+    }
+    marks.iter().for_each(|mark| mark.at.erase());
+}
+
+/// Places of one region as one.
+fn grouped<'m>(all: impl Iterator<Item = Asked<'m>>, context: &mut Context<'m>) -> Vec<Asked<'m>> {
+    let mut groups: Vec<Asked<'m>> = Vec::new();
+    for Asked { name, places, wanted } in all {
+        let mut left = Some(wanted);
+        for group in &mut groups {
+            let Some(wanted) = left.take() else { break };
+            match group.wanted.takes(wanted, context) {
+                Ok(()) => {
+                    group.name = format!("{} and {name}", group.name);
+                    group.places.extend(places.iter().cloned());
+                }
+                Err(wanted) => left = Some(wanted),
+            }
+        }
+        groups.extend(left.map(|wanted| Asked { name, places, wanted }));
+    }
+    groups
+}
+
+/// The places of a function that were typed: of each the block in which the first instruction of the line is.
+fn typed<'m>(function: Function<'m>, context: &mut Context<'m>) -> Vec<Asked<'m>> {
+    let all: Vec<Instruction<'m>> = function.blocks().into_iter().flat_map(Block::instructions).collect();
+    let lines: Vec<(Instruction<'m>, Place)> = all.into_iter().filter_map(|i| Some((i, i.place()?))).collect();
+    let mut asked = Vec::new();
+    for (typed, is_met) in context.places() {
+        let Some((at, place)) = lines.iter().find(|(_, place)| typed.is_at(&place.file, place.line)) else { continue };
+        let first = at.block().expect("it is in a block").first_insertion_point();
+        let wanted = Wanted { joins: Vec::new(), places: vec![first], enough: typed.enough };
+        asked.push(Asked { name: place.to_string(), places: vec![Some(place.clone())], wanted });
+        *is_met = true;
+    }
+    asked
+}
+
+/// Says which of the places that were typed no function has.
+fn say_what_is_nowhere<'m>(module: &'m Module, context: &mut Context<'m>) {
+    let missed = context.places().iter().filter(|(_, is_met)| !is_met);
+    let names: Vec<String> = missed.map(|(place, _)| format!("{}:{}", place.file, place.line)).collect();
+    for name in names {
+        context.remark_on_module(module.source_name(), name, Reason::NoTurns("no function has code of this line"));
+    }
+}
+
+/// An instruction and what stands behind it in its block, without assembly, such as marks.
+fn block_from(first: Instruction<'_>) -> Vec<Instruction<'_>> {
+    let all = first.block().map(Block::instructions).unwrap_or_default();
+    let is_assembly = |i: &Instruction<'_>| i.callee().is_some_and(Value::is_inline_assembly);
+    all.into_iter().skip_while(|i| *i != first).filter(|i| !is_assembly(i)).collect()
+}
+
+/// Gives a function an entry without code besides the room it takes on the stack: blocks can be put before all others.
+fn begin_with_nothing(function: Function<'_>) {
+    let first = function.entry();
+    let entry = first.insert_before("entry");
+    let branch = entry.branch_to(first);
+    for room in first.instructions().into_iter().filter(|i| i.opcode() == Opcode::LLVMAlloca) {
+        if room.operands().iter().all(|size| size.is_constant()) {
+            room.move_before(branch);
         }
     }
-    all
+}
+
+/// Places at which lanes are to wait.
+struct Asked<'m> {
+    name: String,
+    places: Vec<Option<Place>>,
+    wanted: Wanted<'m>,
 }
 
 /// A function with marks.
@@ -86,10 +219,13 @@ struct Marked<'m, 'a> {
     pieces: Pieces<'m>,
     dominators: Dominators,
     post_dominators: PostDominators,
-    numbers: &'a FxHashMap<Instruction<'m>, usize>,
+    /// By instruction of the module, for the report of a processor's code.
+    numbers: FxHashMap<Instruction<'m>, usize>,
+    is_for_gpu: bool,
     is_static: bool,
     barriers: usize,
-    remarks: &'a mut Vec<Remark>,
+    asked: Vec<Asked<'m>>,
+    context: &'a mut Context<'m>,
 }
 
 /// A barrier: what lanes wait at, and how it is called.
@@ -102,21 +238,28 @@ struct Barrier<'m, 'a> {
 }
 
 impl<'m, 'a> Marked<'m, 'a> {
-    fn new(
-        function: Function<'m>,
-        numbers: &'a FxHashMap<Instruction<'m>, usize>,
-        is_static: bool,
-        remarks: &'a mut Vec<Remark>,
-    ) -> Marked<'m, 'a> {
+    fn new(function: Function<'m>, is_for_gpu: bool, context: &'a mut Context<'m>) -> Marked<'m, 'a> {
         let pieces = Pieces::of(function);
         let graph = pieces.graph();
         let exits: Vec<NodeId> = graph.nodes().filter(|node| graph.successors(*node).is_empty()).collect();
         let (dominators, post_dominators) = (Dominators::of(graph), PostDominators::of(graph, &exits));
-        Marked { function, pieces, dominators, post_dominators, numbers, is_static, barriers: 0, remarks }
+        let all = if is_for_gpu { Vec::new() } else { function.module().instructions() };
+        Marked {
+            function,
+            pieces,
+            dominators,
+            post_dominators,
+            numbers: all.into_iter().zip(1..).collect(),
+            is_for_gpu,
+            is_static: context.settings().choice("deconflict") == 1,
+            barriers: 0,
+            asked: Vec::new(),
+            context,
+        }
     }
 
     /// Names in the order in which they are met, those of places first.
-    fn look_at(mut self, marks: &[Mark<'m>]) {
+    fn look_at(mut self, marks: &[Mark<'m>]) -> Vec<Asked<'m>> {
         for is_function in [false, true] {
             let of_kind = |mark: &&Mark| (mark.kind == MarkKind::BeginsCalls) == is_function;
             let mut names: Vec<&str> = marks.iter().filter(of_kind).map(|mark| &*mark.name).collect();
@@ -132,6 +275,7 @@ impl<'m, 'a> Marked<'m, 'a> {
                 }
             }
         }
+        self.asked
     }
 
     /// Marks of a place.
@@ -157,12 +301,28 @@ impl<'m, 'a> Marked<'m, 'a> {
                 let reason = Reason::MarkCopied { behind: behind.len(), past: past.len() };
                 self.remark(name, vec![self.place_of(at)], reason);
             }
-            self.barrier(&Barrier { name, points: vec![at], callee: None, begins });
+            let mark = waits.iter().find(|mark| self.pieces.node(mark.at) == at).filter(|_| self.is_for_gpu);
+            if let Some(mark) = mark {
+                let enough = begins.iter().find_map(|mark| mark.threshold);
+                let joins = begins.iter().map(|mark| mark.at).collect();
+                let places = vec![self.place_of(at)];
+                self.asked.push(Asked {
+                    name: name.to_owned(),
+                    places,
+                    wanted: Wanted { joins, places: vec![mark.at], enough },
+                });
+            } else {
+                self.barrier(&Barrier { name, points: vec![at], callee: None, begins });
+            }
         }
     }
 
     /// Marks of a function.
     fn calls(&mut self, name: &str, begins: &[&Mark<'m>]) {
+        if self.is_for_gpu {
+            let places = begins.iter().map(|mark| mark.at.place()).collect();
+            return self.remark(name, places, Reason::NoTurns("the pass fcs makes one call of several"));
+        }
         let callees = marks::called(self.function, name);
         if callees.is_empty() {
             let places = begins.iter().map(|mark| mark.at.place()).collect();
@@ -235,7 +395,6 @@ impl<'m, 'a> Marked<'m, 'a> {
     }
 
     fn remark(&mut self, name: &str, places: Vec<Option<Place>>, reason: Reason) {
-        let function = self.function.name();
-        self.remarks.push(Remark { pass: NAME, function, subject: name.to_owned(), places, reason, gain: None });
+        self.context.remark(name.to_owned(), places, reason, None);
     }
 }

@@ -63,10 +63,14 @@ impl<'m> Pieces<'m> {
 
     /// Where a piece begins in the source: the place of the first instruction that makes code there and has a line.
     pub(super) fn place_of(&self, node: NodeId) -> Option<Place> {
-        let makes_code = |at: &&Instruction| !at.is_phi() && !is_note(**at);
-        let places = self.pieces[node.index()].iter().filter(makes_code).filter_map(|at| at.place());
-        places.into_iter().find(|place| place.line > 0)
+        place_of(&self.pieces[node.index()])
     }
+}
+
+/// The place of the first of some instructions that makes code and has a line.
+pub(super) fn place_of(code: &[Instruction<'_>]) -> Option<Place> {
+    let makes_code = |at: &&Instruction| !at.is_phi() && !is_note(**at);
+    code.iter().filter(makes_code).filter_map(|at| at.place()).find(|place| place.line > 0)
 }
 
 /// Whether it makes a call in machine code, as far as that can be said: of intrinsics it cannot.
