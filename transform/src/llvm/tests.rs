@@ -3,7 +3,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::{Block, Instruction, Module};
+use super::{Block, Instruction, Lent, Module};
 
 /// `one` and `sum` in the entry, a choice by `c`, a join with a phi of both.
 const DIAMOND: &str = "define i32 @f(i1 %c, i32 %a) {
@@ -441,4 +441,33 @@ fn what_is_no_text_is_refused_without_being_quoted() {
     assert!(fault(b"define i32 @f( {").contains("define i32 @f( {"));
     let said = fault(b"\x1b[2J\xff\xfe\x07 and more");
     assert!(said.contains("a.ll") && !said.contains(char::is_control) && !said.contains("more"), "{said:?}");
+}
+
+#[test]
+fn a_module_that_was_lent_is_its_owner_s_again_without_what_was_erased() {
+    let text = "define i32 @f(i1 %c, i32 %a) {
+entry:
+  %spare = mul i32 %a, 5
+  br i1 %c, label %then, label %join
+then:
+  br label %join
+join:
+  ret i32 %a
+}
+";
+    let owner = Module::parse(text.as_bytes(), "f.ll").unwrap();
+    // SAFETY: the owner is looked at again only when the other is gone.
+    let mut lent = unsafe { Lent::new(owner.raw()) };
+    assert!(lent.copy().to_text().contains("%spare"));
+    let module = lent.module();
+    named(module, "spare").erase();
+    let [entry, then, join] = blocks(module, "f")[..] else { panic!("three blocks") };
+    entry.terminator().set_successor(0, join);
+    then.terminator().erase();
+    then.erase();
+    drop(lent);
+    assert_eq!(owner.verify(), Ok(()));
+    let left = owner.to_text();
+    assert!(!left.contains("%spare") && !left.contains("then:"), "{left}");
+    assert_eq!(owner.functions().len(), 1);
 }
