@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn a_full_gpu_is_not_filled_further() {
         let gpu = GpuTime { nanoseconds: 5e6, bound: Bound::Issue, filled: 4e6, filled_bound: Bound::Issue };
-        let said = sentence(&Time { gpu: gpu.clone(), core: 1e7 });
+        let said = sentence(&Time { gpu, core: 1e7 });
         assert!(
             said.starts_with("about 5.0 ms on an NVIDIA H200, bound by issue; one core of a server takes 10 ms, 2.0")
         );
