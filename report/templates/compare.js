@@ -33,7 +33,7 @@ function lineChanges(before, after) {
     number(grouped(l.before.fetches)), number(grouped(l.after.fetches)), number(grouped(l.before.lost)), number(grouped(l.after.lost)),
     td(el("div", { class: "delta", "aria-hidden": "true" }, el("i", { class: l.by < 0 ? "better" : "worse", style: `width:${(Math.abs(l.by) / most) * 50}%` }))),
     number(l.by === 0 ? el("span", { class: "faint" }, "same") : el("span", { class: l.by < 0 ? "better" : "worse" }, `${l.by > 0 ? "+" : "−"}${grouped(Math.abs(l.by))} ${l.by > 0 ? "worse" : "better"}`)));
-  const columns = [["line"], [""], ["fetches before", true], ["after", true], ["lost before", true], ["after", true], ["better ◂ ▸ worse"], ["slots", true]];
+  const columns = [["line"], ["source"], ["fetches before", true], ["after", true], ["lost before", true], ["after", true], ["better ◂ ▸ worse"], ["slots", true]];
   const part = (title, list) => list.length > 0 && [el("h3", {}, `${title} (${list.length})`), table(null, columns, list.slice(0, 25).map(row)), list.length > 25 && el("details", {}, el("summary", {}, `${list.length - 25} more lines`), table(null, columns, list.slice(25, 400).map(row)))];
   return section("changes", "Line by line", "Lost lane-slots in each line's fetches, before and after. Lines are matched by file name and number.",
     part("Better", lines.filter((l) => l.by < 0)), part("Worse", lines.filter((l) => l.by > 0)), part("As many slots lost, other fetches", lines.filter((l) => l.by === 0)));

@@ -60,7 +60,7 @@ function drawGraph(program, graph) {
     const efficiency = n.fetches > 0 ? n.thread_instructions / (n.fetches * size) : 0;
     const text = `${n.place}: ${grouped(n.fetches)} fetches, SIMT efficiency ${percent(efficiency)}, ${grouped(n.lost)} slots lost`;
     const best = [...n.lines].sort((a, b) => lostOf(program.lines[b]) - lostOf(program.lines[a]))[0];
-    return svg("a", { href: best === undefined ? null : `#${lineId(best)}`, "aria-label": text }, svg("title", {}, text),
+    return svg("a", { href: best === undefined ? null : `#${lineId(best)}` }, svg("title", {}, text),
       svg("rect", { x, y, width: 150, height: 44, rx: 4 }),
       svg("rect", { x: x + 6, y: y + 33, width: 138, height: 6, style: "fill:var(--idle);stroke:none" }),
       svg("rect", { x: x + 6, y: y + 33, width: 138 * efficiency, height: 6, style: "fill:var(--accent);stroke:none" }),

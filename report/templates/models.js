@@ -126,8 +126,8 @@ function memory(program) {
   lines.sort(([a], [b]) => b.memory[2] - a.memory[2] || sum(b.memory) - sum(a.memory));
   const ofLine = lines.slice(0, 30).map(([line, i]) => el("tr", {}, td(lineLink(program, i)), el("td", {}, el("code", { class: "faint" }, sourceTextOf(program, line))), line.memory.map((n) => number(grouped(n)))));
   return section("memory", "Memory", "Memory operands of fetches, by how the addresses of the active lanes lie.",
-    table(null, [["class"], [""], ["share", true], ["operands", true], [""]], rows),
-    el("h3", {}, "By line"), table(`The ${ofLine.length} lines with the most scattered operands, of ${lines.length} that access memory.`, [["line"], [""], ["uniform", true], ["affine", true], ["scattered", true]], ofLine));
+    table(null, [["class"], ["bar"], ["share", true], ["operands", true], ["meaning"]], rows),
+    el("h3", {}, "By line"), table(`The ${ofLine.length} lines with the most scattered operands, of ${lines.length} that access memory.`, [["line"], ["source"], ["uniform", true], ["affine", true], ["scattered", true]], ofLine));
 }
 
 function locks(program) {
