@@ -62,7 +62,7 @@ function comparison([before, after]) {
       number(percent(b.simt_efficiency)), number(percent(a.simt_efficiency)), number(grouped(b.fetches)), number(grouped(a.fetches)), number(change(b.fetches, a.fetches)));
   };
   return [
-    section("compared", now.fetches === old.fetches ? "Before and after alike" : now.fetches < old.fetches ? "After is better" : "After is worse", `${sentence}${caution} Both under ${modelOf(old.heuristic).brief}.`,
+    section("compared", [before, after].some((p) => p.replayed.verdict?.holds === false) ? "No figure holds: see what is said of each below" : now.fetches === old.fetches ? "Before and after alike" : now.fetches < old.fetches ? "After is better" : "After is worse", `${sentence}${caution} Both under ${modelOf(old.heuristic).brief}.`,
       el("p", {}, "Before: ", el("code", { title: before.replayed.command }, breakable(`${names[0]} (${before.replayed.trace})`)), el("br"), "After: ", el("code", { title: after.replayed.command }, breakable(`${names[1]} (${after.replayed.trace})`))),
       page.unlike.map((text) => el("p", { class: "warning unlike" }, `${sentenceCase(text)}.`)),
       table(null, [["number of"], ["before", true], ["after", true], ["change", true]], rows),

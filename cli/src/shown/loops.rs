@@ -38,10 +38,12 @@ pub(crate) fn table(loops: &Loops, top: Option<usize>) -> String {
     } else {
         String::new()
     };
+    let order = "whether iterations may run side by side is not in it: --loop PLACE --dependences says so, of a trace with \
+                 addresses\n";
     let rows = table::first(&header, rows, Extent { top, width: width::of_results() }, cells, align);
     format!(
         "loops that ran, by their share of the instructions; efficiency: with their iterations (turns) as lanes, \
-         {warp} per warp, under {model} (--loop PLACE shows the rest)\n{rows}{large}{merge}"
+         {warp} per warp, under {model} (--loop PLACE shows the rest)\n{rows}{order}{large}{merge}"
     )
 }
 

@@ -89,6 +89,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         show(&table::of(&outcomes), WithColours::No)?;
         return Ok(ExitCode::from(exit::DEADLOCK));
     }
+    if let Some(doubt) = verdict::doubt(&trace, &view, outcome) {
+        let is_sure = verdict::Balance::of(&trace, &view, outcome).is_some_and(|balance| balance.is_chance(false));
+        anyhow::ensure!(!is_sure, "nothing is checked: {doubt}");
+        say!("lockstep: {doubt}");
+    }
     let of_machine = range.as_ref().map(Range::efficiency);
     let efficiency = of_machine.or_else(|| outcome.simt_efficiency()).unwrap_or(1.0);
     let passes = efficiency >= least;

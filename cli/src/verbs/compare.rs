@@ -171,6 +171,9 @@ fn side(args: &Args, program: &Path, scratch: &Scratch, subject: &Subject) -> an
     let options = subject.options(args.selection.options(), &view);
     let mut outcomes = replay::replay(&view, &subject.models, &options, None, &|_, _| {})?;
     locks::locate(&mut outcomes, &view, &mut Source::new(&trace));
+    if let Some(doubt) = outcomes.first().and_then(|outcome| verdict::doubt(&trace, &view, outcome)) {
+        say!("lockstep: {}: {doubt}", program.display());
+    }
     let setting = args.selection.setting(&path, &trace, &view);
     Ok(Side { setting, outcomes, printed })
 }

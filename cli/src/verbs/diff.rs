@@ -214,6 +214,9 @@ fn by_line(
     let mut outcomes = replay::replay(&view, &subject.models, &options, None, &|_, _| {})?;
     let (mut lines, mut source) = (BTreeMap::<String, [u64; 3]>::new(), Source::new(&trace));
     locks::locate(&mut outcomes, &view, &mut source);
+    if let Some(doubt) = outcomes.first().and_then(|outcome| verdict::doubt(&trace, &view, outcome)) {
+        say!("lockstep: {}: {doubt}", path.display());
+    }
     let setting = args.selection.setting(path, &trace, &view);
     let facts = outcomes.first().map_or_else(Facts::default, |outcome| Facts::of(&setting, outcome));
     for outcome in &outcomes {

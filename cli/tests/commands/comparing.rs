@@ -147,3 +147,26 @@ fn a_check_under_a_model_that_deadlocks_is_no_pass() {
     assert_eq!(output.status.code(), Some(6));
     assert!(String::from_utf8_lossy(&output.stdout).contains("ipdom:placement=binary,predicate=0 deadlocks"));
 }
+
+/// Threads that take pieces of different work from a common counter, one far more than the others.
+const DEALT_BY_CHANCE: &str = "#include <pthread.h>\nstatic pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;\nstatic \
+    int next;\nstatic long total[8];\nstatic void *work(void *a) {\n    for (;;) {\n        pthread_mutex_lock(&lock);\n\
+    int mine = next++;\n        pthread_mutex_unlock(&lock);\n        if (mine >= 64) return 0;\n        for (long i = \
+    0; i < (mine % 16 ? 200 : 40000); i++) { total[(long)a] += i ^ mine; __asm__ volatile(\"\" ::: \"memory\"); }\n    \
+    }\n}\nint main(void) {\n    pthread_t t[8];\n    for (long i = 0; i < 8; i++) pthread_create(t + i, 0, work, (void \
+    *)i);\n    for (int i = 0; i < 8; i++) pthread_join(t[i], 0);\n}\n";
+
+#[test]
+fn what_compares_and_checks_says_where_a_figure_may_be_chance() {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, program, trace) = (folder.path().join("q.c"), folder.path().join("q"), folder.path().join("t.bin"));
+    std::fs::write(&source, DEALT_BY_CHANCE).unwrap();
+    build(&source, &program, &[]);
+    let (program, trace) = (program.to_str().unwrap(), trace.to_str().unwrap());
+    succeed("trace", &["-o", trace, program]);
+    for words in [&["diff", program, program][..], &["diff", trace, trace], &["check", "--min-efficiency", "0", trace]]
+    {
+        let told = run("lockstep", words);
+        assert!(String::from_utf8_lossy(&told.stderr).contains("may be chance"), "{words:?}: {told:?}");
+    }
+}

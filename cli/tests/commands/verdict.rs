@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::{build, root, succeed};
+use crate::support::{build, root, run, succeed};
 
 struct Traced {
     folder: tempfile::TempDir,
@@ -148,7 +148,7 @@ int main(void) {
     build(&source, &program, &["-pthread"]);
     succeed("trace", &["-o", trace.to_str().unwrap(), program.to_str().unwrap()]);
     let told = succeed("replay", &[trace.to_str().unwrap()]);
-    assert!(told.contains("looks like a lock: ") && told.contains(" (word)"), "{told}");
+    assert!(told.contains(" looks like a lock: ") && told.contains(" (word)"), "{told}");
     assert!(!told.contains("lockstep does not know"), "{told}");
 }
 
@@ -274,4 +274,24 @@ fn the_tasks_of_a_pool_are_found_by_themselves_and_blamed_in_the_programs_own_li
         assert!(text(&items["typed"]).starts_with("--lanes calls --region "), "{verdict}");
         assert!(items["efficiency"].as_f64().unwrap() > 0.2, "{verdict}");
     }
+}
+
+/// A recurrence: no two iterations may run side by side.
+const RECURRENCE: &str = "#include <stdio.h>\nint main(void) {\n    static double a[4096];\n    double s = 1;\n    \
+    for (int i = 0; i < 4096; i++) {\n        s = 0.7 * s + i % 3;\n        a[i] = s;\n    }\n    printf(\"%g\\n\", \
+    a[99]);\n}\n";
+
+#[test]
+fn iterations_that_one_thread_ran_in_order_run_well_only_if_they_may_run_side_by_side() {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, program, trace) = (folder.path().join("r.c"), folder.path().join("r"), folder.path().join("t"));
+    std::fs::write(&source, RECURRENCE).unwrap();
+    build(&source, &program, &[]);
+    succeed("trace", &["-o", trace.to_str().unwrap(), program.to_str().unwrap()]);
+    let trace = trace.to_str().unwrap();
+    let told = succeed("replay", &["--loop", "r.c:5", trace]);
+    assert!(told.contains("if they may run side by side") && told.contains("--dependences"), "{told}");
+    assert!(succeed("replay", &["--loops", trace]).contains("--dependences"));
+    let nothing = run("replay", &[trace]);
+    assert!(String::from_utf8_lossy(&nothing.stderr).contains("--loops"), "{nothing:?}");
 }

@@ -162,7 +162,7 @@ impl LockTable {
             LockKind::Ordered => return "ordered sections".into(),
             LockKind::Critical => "critical section",
             LockKind::Semaphore => "semaphore",
-            LockKind::Own { .. } => "looks like a lock:",
+            LockKind::Own { .. } => "own lock",
             LockKind::Mutex => "mutex",
             LockKind::SpinLock => "spin lock",
             LockKind::ReadWrite => "read-write lock",

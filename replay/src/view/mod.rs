@@ -109,14 +109,14 @@ impl View {
         let streams = Streams::Whole { stays, kept };
         let gpu_costs = code::costs::of_segments(trace, &plan.table, options.code);
         let view = View { trace: trace.clone(), locks: options.locks, plan, lanes, streams, summary, gpu_costs };
-        view.cut(&options.lanes, &threads)
+        view.cut(options, &threads)
     }
 
     /// The view whose lanes, which are still threads, are parts of these.
-    fn cut(self, lanes: &Lanes, threads: &[ThreadSurvey]) -> Result<View> {
-        let (cut, lanes, what) = match lanes {
+    fn cut(self, options: &ViewOptions, threads: &[ThreadSurvey]) -> Result<View> {
+        let (cut, lanes, what) = match &options.lanes {
             Lanes::Threads => return Ok(self),
-            Lanes::Calls => cut::into_calls(&self, "each time that a thread came to the region")?,
+            Lanes::Calls => cut::into_calls(&self, options.region == Region::Auto)?,
             Lanes::Tasks => cut::into_tasks(&self)?,
             Lanes::Marks => cut::into_marked(&self)?,
             Lanes::Iterations(loops) => cut::into_turns(&self, loops, &bodies(threads), &taskloops(threads))?,

@@ -35,6 +35,7 @@ use replay::{Outcome, Unit};
 use trace_format::Pc;
 
 use super::balance::{self, Balance, Schedule};
+use super::coverage::share;
 pub use super::kinds::Kind;
 use super::locking::Locking;
 use super::{Evidence, Items, filling};
@@ -88,6 +89,13 @@ impl Place {
     #[must_use]
     pub fn causes(&self) -> String {
         main_causes(&self.by_cause)
+    }
+
+    /// Drops what would not raise this efficiency in the digits that are shown.
+    pub(super) fn drop_remedies_without_gain(&mut self, before: f64) {
+        let gains = |remedy: &Remedy| remedy.efficiency > before && share(remedy.efficiency) != share(before);
+        self.remedy.take_if(|remedy| !gains(remedy));
+        self.more.retain(gains);
     }
 
     /// The cause of the largest part.

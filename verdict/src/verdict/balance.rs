@@ -145,6 +145,19 @@ impl Balance {
     }
 }
 
+/// Why the figure of these lanes is chance, or may be, in a sentence; none where nothing says so.
+#[must_use]
+pub fn doubt(trace: &Trace, view: &View, outcome: &Outcome) -> Option<String> {
+    let balance = Balance::of(trace, view, outcome).filter(|balance| balance.is_chance(true))?;
+    let schedule = balance.schedule?;
+    let (was, is) = if balance.is_chance(false) { ("was", "is") } else { ("may have been", "may be") };
+    Some(format!(
+        "which lane ran what {was} decided while recording ({}), so the figure {is} chance: `replay` says what to take \
+         as lanes",
+        schedule.phrase()
+    ))
+}
+
 /// The balance of lanes of any kind, and the share of the longest one; none where nothing ran.
 pub(super) fn of_lanes(view: &View, outcome: &Outcome) -> Option<(f64, f64)> {
     let generations: Vec<u32> = view.lanes().iter().map(|lane| lane.generation).collect();

@@ -23,6 +23,13 @@ impl Waits {
     }
 }
 
+/// Whether one thread ran all lanes, one after another: then the program does not say that they may run side by side.
+pub(super) fn ran_in_order(view: &View) -> bool {
+    let is_of_loop = view.summary().cut.as_ref().is_some_and(|cut| !cut.loops.is_empty());
+    let lanes = view.lanes();
+    is_of_loop && lanes.windows(2).all(|two| two[0].thread == two[1].thread)
+}
+
 /// Lanes run badly below this efficiency, and very well from that one on.
 const BAD: f64 = 0.45;
 const VERY_WELL: f64 = 0.9;
@@ -39,7 +46,7 @@ fn judgement(efficiency: f64) -> &'static str {
 }
 
 pub(super) fn of(
-    (figure, locking, waits): (&Figure, Option<&Locking>, Waits),
+    (figure, locking, view): (&Figure, Option<&Locking>, &View),
     coverage: &Coverage,
     (balance, is_chance): (Option<&Balance>, bool),
     items: Option<&Items>,
@@ -79,13 +86,14 @@ pub(super) fn of(
     if let Some(balance) = balance.filter(|_| is_chance) {
         return format!(
             "withheld, since which lane ran what was decided while recording ({}). One of {} lanes has {} of all \
-             instructions. So their {}{of_locks} is chance.{little}{of_items}",
+             instructions. So their figure is chance: {}{of_locks}.{little}{of_items}",
             balance.schedule.map_or("", balance::Schedule::phrase),
             outcome.lanes,
             share(balance.longest),
             share(figure.efficiency)
         );
     }
+    let waits = Waits::of(view);
     let is_range = figure.most - figure.least > FAR_APART;
     let number = match waits {
         Waits::NotAllOrdered if is_range => format!("at most {} SIMT efficiency {on}", share(figure.most)),
@@ -111,11 +119,12 @@ pub(super) fn of(
         }
         _ => String::new(),
     };
+    let if_they_may = if ran_in_order(view) { ", if they may run side by side" } else { "" };
     let but = match coverage.is_low() {
         true => format!(", but they are only {} of the program{}", share(coverage.share()), coverage.rest()),
         false => String::new(),
     };
     let deals_out = balance.and_then(|balance| balance.schedule).is_some_and(balance::Schedule::deals_out);
     let of_items = if deals_out { of_items } else { String::new() };
-    format!("{number}{of_locks}: {judgement}{at_a_time}{but}.{of_items}")
+    format!("{number}{of_locks}: {judgement}{at_a_time}{if_they_may}{but}.{of_items}")
 }

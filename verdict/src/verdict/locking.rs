@@ -91,7 +91,7 @@ impl Locking {
 
     /// What to do where so much efficiency is left, the least change first.
     pub(super) fn remedies(&self, now: f64) -> Vec<Remedy> {
-        let lock = format!("lock {}", self.name);
+        let lock = &self.name;
         let remedy = |kind, efficiency: f64, basis, text: String| {
             (efficiency > WORTH_DOING * now).then_some(Remedy { kind, text, efficiency, basis })
         };
@@ -121,7 +121,8 @@ impl Locking {
             ),
         };
         let (kind, text) = without;
-        let without = remedy(kind, free, Basis::Replayed, format!("{text} (--locks ignore)"));
+        let without =
+            remedy(kind, free, Basis::Replayed, format!("{text} (--locks ignore, which leaves out all locks)"));
         let shorten = (section > SHORT).then(|| {
             let text = format!(
                 "a lane runs {section:.0} instructions each time it holds {lock}: move half of them out of it, and \
@@ -142,7 +143,7 @@ impl Locking {
             )
         });
         Some(format!(
-            "lock {}: {} of the lost lane-slots are lost in locks, where lanes wait in line, and {} behind them, where \
+            "{}: {} of the lost lane-slots are lost in locks, where lanes wait in line, and {} behind them, where \
              lanes that waited are not met again{around}.",
             self.name,
             share(inside),

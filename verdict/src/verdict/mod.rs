@@ -177,15 +177,16 @@ impl Verdict {
         };
         let alone = outcome.lanes < 2;
         let withheld = view.summary().cut.as_ref().and_then(CutInto::withheld);
-        let places = match outcome.found::<Causes>().filter(|_| !alone && withheld.is_none()) {
+        let mut places = match outcome.found::<Causes>().filter(|_| !alone && withheld.is_none()) {
             Some(causes) => advisor.places(causes, source),
             None => Vec::new(),
         };
+        places.iter_mut().for_each(|place| place.drop_remedies_without_gain(figure.efficiency));
         Verdict {
             headline: match withheld {
                 Some(doubt) => format!("withheld: {doubt}."),
                 None => headline::of(
-                    (figure, locking.as_ref(), Waits::of(view)),
+                    (figure, locking.as_ref(), view),
                     &coverage,
                     (balance.as_ref(), is_chance),
                     items,
@@ -236,7 +237,7 @@ impl Verdict {
             lines.push(format!("{}. {}", number + 1, place_line(place)));
             let before = self.places[..number].iter().position(|before| before.remedy == place.remedy);
             if let (Some(_), Some(same), []) = (&place.remedy, before, &place.more[..]) {
-                lines.push(format!("   advice: that of {}.", same + 1));
+                lines.push(format!("   advice: as for {}.", same + 1));
                 continue;
             }
             for remedy in place.remedy.iter().chain(&place.more) {
@@ -349,8 +350,8 @@ fn warnings(
     {
         let more = if rest.is_empty() { String::new() } else { format!(" (and {} more)", rest.len()) };
         all.push(format!(
-            "{}{more}: atomic instructions of several threads take it and give it back, so lanes take turns there. That \
-             is not certain: replay --locks ignore leaves all locks out.",
+            "{}{more} looks like a lock: atomic instructions of several threads take it and give it back, so lanes take \
+             turns there. That is not certain: replay --locks ignore leaves all locks out.",
             view.lock_name(*first)
         ));
     }
@@ -358,6 +359,13 @@ fn warnings(
         all.push(format!(
             "lanes do not wait for each other at {}: these numbers leave out what that costs a GPU.",
             view.summary().unordered.join(" and ")
+        ));
+    }
+    if headline::ran_in_order(view) {
+        let addresses = if view.has_memory() { "" } else { ", of a trace with addresses (trace --memory)" };
+        all.push(format!(
+            "one thread ran these iterations one after another, and whether they may run side by side is not looked at \
+             here: the same with --dependences says so{addresses}."
         ));
     }
     let own_waits = view.summary().own_waits;

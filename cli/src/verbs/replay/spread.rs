@@ -42,7 +42,7 @@ pub(super) fn run(typed: &Typed) -> anyhow::Result<ExitCode> {
             let [first, own] = [&*first, &own].map(|words| words.join(" "));
             let text = format!(
                 "{} is a trace of `{own}`, and {} of `{first}`: a spread needs recordings of one command; `lockstep \
-                 diff` compares programs",
+                 report` and `lockstep diff` compare two",
                 path.display(),
                 traces[0].display()
             );

@@ -20,6 +20,7 @@ use std::sync::Arc;
 
 use heuristics::SegmentId;
 use rayon::prelude::*;
+use rustc_hash::FxHashSet;
 use trace_format::{Pc, Seq, Trace};
 
 use self::counts::Counts;
@@ -98,9 +99,18 @@ impl Cut {
 }
 
 /// Each time that a thread reached the region is a lane.
-pub(super) fn into_calls(view: &View, what: &str) -> Result<Made> {
-    let made = cut(view, || Rule::Extents, Order::Begun)?;
-    Ok(described(made, what.to_owned()))
+pub(super) fn into_calls(view: &View, is_auto: bool) -> Result<Made> {
+    let what = "each time that a thread came to the region".to_owned();
+    let mut made = described(cut(view, || Rule::Extents, Order::Begun)?, what);
+    let threads = made.1.iter().map(|lane| lane.thread).collect::<FxHashSet<_>>().len();
+    if is_auto && threads > 1 && made.1.len() == threads {
+        made.2.doubts.push(format!(
+            "each of these calls is all that one of {threads} threads ran, and no piece of its work: name the function \
+             of a piece with --region (if it was inlined, it needs noinline), or take the iterations of the loop that \
+             takes pieces (replay --loops)"
+        ));
+    }
+    Ok(made)
 }
 
 /// Each OpenMP task is a lane.

@@ -68,8 +68,8 @@ pub(in crate::view) struct Choice {
 }
 
 /// The ways out of a region that cannot be had.
-const WAYS_OUT: &str =
-    "name the function that the lanes run with `--region SYMBOL`, or take whole threads with `--region all`";
+const WAYS_OUT: &str = "take the iterations of a loop as lanes (`replay --loops` lists loops, `--loop PLACE` takes one), name the function \
+     that the lanes run with `--region SYMBOL`, or take whole threads with `--region all`";
 
 impl Choice {
     /// The region. Where each turn of a loop is a lane, a program without threads is all region.
