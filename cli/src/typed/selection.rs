@@ -53,8 +53,8 @@ pub(crate) struct Selection {
     /// The rule for locks: serialize, simt, drop or ignore
     ///
     /// serialize: one lane of a warp at a time; a model that deadlocks is shown with simt; simt: lanes that reach a
-    /// lock together take turns, as in a GPU program's loop; drop: critical sections are left out; ignore: lanes run through locks.
-    /// For replay also several with commas, or all, to compare them
+    /// lock together take turns, as in a GPU program's loop; drop: critical sections are left out; ignore: lanes run
+    /// through locks. For replay also several with commas, or all, to compare them
     #[arg(long, value_name = "LOCKS", default_value = "serialize")]
     pub(crate) locks: LockRules,
 
