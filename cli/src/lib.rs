@@ -174,7 +174,7 @@ fn lockstep(arguments: Vec<OsString>) -> anyhow::Result<ExitCode> {
     if let Some(words) = elsewhere::words(&arguments) {
         return elsewhere::start(&words);
     }
-    if arguments[1..] == ["help", "all"] {
+    if arguments[1..] == ["help", "all"] || arguments[1..] == ["help", "--help"] {
         let help = with_all_verbs(Lockstep::command()).render_help().to_string();
         output::show(&help, output::WithColours::No)?;
         return Ok(ExitCode::SUCCESS);
