@@ -524,7 +524,7 @@ fn loops_are_listed_with_what_their_turns_would_be_as_lanes() {
         assert_eq!(json["results"][0]["simt_efficiency"], outer["simt_efficiency"], "{place}");
     }
     let table = succeed("replay", &["--loops", "--top", "3", &trace]);
-    assert_eq!(table.lines().count(), 6, "{table}");
+    assert_eq!(table.lines().count(), 7, "{table}");
     // The page about lanes shows this table, and what sorting the lanes buys.
     let page = std::fs::read_to_string(root().join("docs/lanes.md")).unwrap();
     for row in table.lines().skip(2).take(3) {
