@@ -40,7 +40,7 @@ pub use judge::{Judge, forget, measures, warps_of_sample};
 pub use machine::{Machine, Range, Subject, efficiency};
 pub use question::Question;
 pub use verdict::advice::{Kind, Place, Remedy};
-pub use verdict::balance::{Balance, Schedule, doubt};
+pub use verdict::balance::{Balance, Schedule};
 pub use verdict::coverage::Coverage;
 pub use verdict::locking::{LockTrials, Locking};
 pub use verdict::{Evidence, Figure, Items, Verdict};

@@ -13,7 +13,7 @@ use replay::metrics::{Causes, Checker};
 use replay::view::{CutInto, View};
 use replay::{Outcome, Prepared, ReplayOptions};
 use trace_format::Trace;
-use verdict::{Machine, Range, Subject};
+use verdict::{Balance, Machine, Range, Subject};
 
 use crate::exit;
 use crate::output::{WithColours, say, show};
@@ -89,9 +89,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         show(&table::of(&outcomes), WithColours::No)?;
         return Ok(ExitCode::from(exit::DEADLOCK));
     }
-    if let Some(doubt) = verdict::doubt(&trace, &view, outcome) {
-        let is_sure = verdict::Balance::of(&trace, &view, outcome).is_some_and(|balance| balance.is_chance(false));
-        anyhow::ensure!(!is_sure, "nothing is checked: {doubt}");
+    if let Some(balance) = Balance::of(&trace, &view, outcome)
+        && let Some(doubt) = balance.doubt()
+    {
+        anyhow::ensure!(!balance.is_chance(false), "nothing is checked: {doubt}");
         say!("lockstep: {doubt}");
     }
     let of_machine = range.as_ref().map(Range::efficiency);

@@ -11,7 +11,7 @@ use attribution::{Source, locks};
 use replay::{Outcome, Setting, Unit};
 use report::PlotOptions;
 use serde_json::json;
-use verdict::{Machine, Subject};
+use verdict::{Balance, Machine, Subject};
 
 use crate::exit;
 use crate::output::{self, Output, WithColours, is_stdout, print, say};
@@ -171,7 +171,8 @@ fn side(args: &Args, program: &Path, scratch: &Scratch, subject: &Subject) -> an
     let options = subject.options(args.selection.options(), &view);
     let mut outcomes = replay::replay(&view, &subject.models, &options, None, &|_, _| {})?;
     locks::locate(&mut outcomes, &view, &mut Source::new(&trace));
-    if let Some(doubt) = outcomes.first().and_then(|outcome| verdict::doubt(&trace, &view, outcome)) {
+    let balance = outcomes.first().and_then(|outcome| Balance::of(&trace, &view, outcome));
+    if let Some(doubt) = balance.as_ref().and_then(Balance::doubt) {
         say!("lockstep: {}: {doubt}", program.display());
     }
     let setting = args.selection.setting(&path, &trace, &view);

@@ -13,7 +13,7 @@ use replay::ReplayOptions;
 use replay::metrics::Causes;
 use report::Row;
 use serde_json::{Value, json};
-use verdict::Subject;
+use verdict::{Balance, Subject};
 
 use crate::output::{WithColours, print, say, show};
 use crate::typed::{models, selection};
@@ -214,7 +214,8 @@ fn by_line(
     let mut outcomes = replay::replay(&view, &subject.models, &options, None, &|_, _| {})?;
     let (mut lines, mut source) = (BTreeMap::<String, [u64; 3]>::new(), Source::new(&trace));
     locks::locate(&mut outcomes, &view, &mut source);
-    if let Some(doubt) = outcomes.first().and_then(|outcome| verdict::doubt(&trace, &view, outcome)) {
+    let balance = outcomes.first().and_then(|outcome| Balance::of(&trace, &view, outcome));
+    if let Some(doubt) = balance.as_ref().and_then(Balance::doubt) {
         say!("lockstep: {}: {doubt}", path.display());
     }
     let setting = args.selection.setting(path, &trace, &view);

@@ -143,19 +143,18 @@ impl Balance {
         matches!(self.schedule, Some(Schedule::Go | Schedule::Tasks))
             || self.is_uneven() && self.schedule.is_some_and(|schedule| schedule.is_sure() || took_unevenly)
     }
-}
 
-/// Why the figure of these lanes is chance, or may be, in a sentence; none where nothing says so.
-#[must_use]
-pub fn doubt(trace: &Trace, view: &View, outcome: &Outcome) -> Option<String> {
-    let balance = Balance::of(trace, view, outcome).filter(|balance| balance.is_chance(true))?;
-    let schedule = balance.schedule?;
-    let (was, is) = if balance.is_chance(false) { ("was", "is") } else { ("may have been", "may be") };
-    Some(format!(
-        "which lane ran what {was} decided while recording ({}), so the figure {is} chance: `replay` says what to take \
-         as lanes",
-        schedule.phrase()
-    ))
+    /// Why the figure of these lanes is chance, or may be, in a sentence; none where nothing says so.
+    #[must_use]
+    pub fn doubt(&self) -> Option<String> {
+        let schedule = self.schedule.filter(|_| self.is_chance(true))?;
+        let (was, is) = if self.is_chance(false) { ("was", "is") } else { ("may have been", "may be") };
+        Some(format!(
+            "which lane ran what {was} decided while recording ({}), so the figure {is} chance: `replay` says what to \
+             take as lanes",
+            schedule.phrase()
+        ))
+    }
 }
 
 /// The balance of lanes of any kind, and the share of the longest one; none where nothing ran.

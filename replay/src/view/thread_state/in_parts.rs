@@ -8,7 +8,7 @@ use super::super::blocks::{Facts, Flags, MarkEvent, OwnLock};
 use super::super::code::filter::Class;
 use super::extents::Extent;
 use super::waiting::tries::{Come, Cut, Tries};
-use super::{Pending, Reason, ThreadState};
+use super::{Counts, Expected, Pending, Reason, ThreadState};
 use crate::{Batch, Code};
 
 impl ThreadState<'_> {
@@ -217,13 +217,20 @@ impl ThreadState<'_> {
     /// What was kept since there was waiting.
     fn cut_back(&mut self, cut: &Cut, batch: &mut Batch) {
         batch.truncate(&cut.lengths);
-        let mut counts = self.counts.since(&cut.counts);
-        counts.spin += std::mem::take(&mut counts.kept);
-        self.counts = cut.counts;
-        self.counts.add(&counts);
-        self.expected = cut.expected;
+        self.count_as_waiting(cut.counts, cut.expected);
         self.spin.forget();
         self.turns.forget();
+    }
+
+    /// What was kept since there were these counts is out of the stream again, as waiting. Returns what was added to
+    /// the counts since.
+    pub(super) fn count_as_waiting(&mut self, before: Counts, expected: Expected) -> Counts {
+        let mut counts = self.counts.since(&before);
+        counts.spin += std::mem::take(&mut counts.kept);
+        self.counts = before;
+        self.counts.add(&counts);
+        self.expected = expected;
+        counts
     }
 
     /// Before a segment that is kept and tries to take a lock of the program's own, which the thread has from its first

@@ -207,12 +207,8 @@ impl ThreadState<'_> {
         let segments = self.turns.way.split_off(mark.from);
         batch.truncate(&mark.lengths);
         self.perhaps_forget_tries(batch);
-        let mark = &self.turns.marks[at];
-        let mut counts = self.counts.since(&mark.counts);
-        counts.spin += std::mem::take(&mut counts.kept);
-        self.counts = mark.counts;
-        self.counts.add(&counts);
-        self.expected = mark.expected;
+        let Mark { counts, expected, .. } = self.turns.marks[at];
+        let counts = self.count_as_waiting(counts, expected);
         self.turns.marks[at].counts = self.counts;
         self.spin.forget();
         if !Waiting::is_retry(&segments, &self.plan.table) {
