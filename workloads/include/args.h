@@ -10,7 +10,9 @@
 #include <stdlib.h>
 
 /* The most threads that any workload starts. */
-enum { MAX_THREADS = 1024 };
+#ifndef MAX_THREADS
+#define MAX_THREADS 1024
+#endif
 
 /* Keeps a function as it is written: not inlined, not cloned, not analysed by its callers. */
 #if defined(__clang__)

@@ -8,7 +8,11 @@
 #define BLOCK 16
 #endif
 
-enum { MAX_THREADS = 1024, MAX_GROUPS = MAX_THREADS / BLOCK };
+#ifndef MAX_THREADS
+#define MAX_THREADS 1024
+#endif
+
+enum { MAX_GROUPS = MAX_THREADS / BLOCK };
 
 #define NULL ((void *)0)
 /* Data that the kernel reads: what lies in the module alone would be known to be zero, since nothing prepares it here. */
@@ -27,11 +31,14 @@ static inline unsigned scrambled(unsigned number) {
     return number ^ number >> 16;
 }
 
+/* What waits for other threads is not copied into two arms of a branch: C, unlike CUDA, has to be told. */
+#define CONVERGENT __attribute__((convergent))
+
 #if defined(__NVPTX__)
 #define ENTRY __attribute__((nvptx_kernel))
 #define BLOCK_NUMBER __nvvm_read_ptx_sreg_ctaid_x()
 #define THREAD_NUMBER __nvvm_read_ptx_sreg_tid_x()
-static inline void meet(long group) {
+CONVERGENT static inline void meet(long group) {
     (void)group;
     __nvvm_bar_sync(0);
 }
@@ -39,7 +46,7 @@ static inline void meet(long group) {
 #define ENTRY __attribute__((amdgpu_kernel))
 #define BLOCK_NUMBER __builtin_amdgcn_workgroup_id_x()
 #define THREAD_NUMBER __builtin_amdgcn_workitem_id_x()
-static inline void meet(long group) {
+CONVERGENT static inline void meet(long group) {
     (void)group;
     __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "workgroup");
     __builtin_amdgcn_s_barrier();
