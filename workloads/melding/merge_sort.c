@@ -7,7 +7,7 @@
 enum { PER_THREAD = 8, LENGTH = PER_THREAD * BLOCK };
 
 static int numbers[MAX_GROUPS][2][LENGTH];
-static int sorted_in[MAX_GROUPS];
+DATA int sorted_in[MAX_GROUPS];
 
 static int number(long group, unsigned place) {
     return (int)(scrambled(place * 3 + 101 * (unsigned)group) >> 8);
