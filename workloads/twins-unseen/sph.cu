@@ -37,7 +37,7 @@ HD void force_body(int i, const Data &d) {
             fy += push * dy + drag * (d.v[j] - d.v[i]);
         }
     if (y < h) fy += 50 * (h - y);
-    d.fx[i] = fx; d.fy[i] = fy - own * 0.01f;
+    d.fx[i] = fx; d.fy[i] = fy - 9.8f;
 }
 TWIN_KERNEL(density, "omp parallel for")
 TWIN_KERNEL(force, "omp parallel for")
