@@ -52,7 +52,7 @@ int main() {
     const int w = 193, h = 129, m = 8, n = (w - 1) * (h - 1);
     Buf<float> f(w * h), heights(m), length(n), area(n);
     for (int y = 0; y < h; y++) for (int x = 0; x < w; x++)
-        f[y * w + x] = sinf(x * 0.11f) * cosf(y * 0.17f) + 0.5f * sinf(0.05f * (x + 2 * y)) + 0.2f * unit(mix2(x / 2, y / 2));
+        f[y * w + x] = sinf(x * 0.06f) * cosf(y * 0.07f) + 0.5f * sinf(0.02f * (x + 2 * y)) + 0.02f * unit(mix2(x / 2, y / 2));
     for (int k = 0; k < m; k++) heights[k] = -1 + 0.27f * k;
     Data d = {f.up(), w, h, heights.up(), m, length.up(), area.up()};
     RUN2(contour, h - 1, w - 1, d);

@@ -52,7 +52,7 @@ int main() {
     for (int k = 0; k < m; k++) { t[k] = years[k]; kinds[k] = k >= 3; }
     for (int i = 0; i < n; i++) {
         float level = 0.01f + 0.04f * unit(mix2(i, 1)), slope = 0.004f * unit(mix2(i, 2));
-        for (int k = 0; k < m; k++) q[i * m + k] = mix2(i * m + k, 3) % 9 == 0 ? 0 : level + slope * years[k] + 0.002f * unit(mix2(i * m + k, 4));
+        for (int k = 0; k < m; k++) q[i * m + k] = mix2(i / 128 * m + k, 3) % 9 == 0 ? 0 : level + slope * years[k] + 0.002f * unit(mix2(i * m + k, 4));
     }
     Data d = {q.up(), kinds.up(), t.up(), m, last.up(), rounds.up()};
     RUN(curve, n, d);

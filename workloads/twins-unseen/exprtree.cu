@@ -1,4 +1,4 @@
-// compilers: expression trees, a tree a thread, walked by a stack of places; && and || skip, a division by 0 gives up
+// compilers: expression trees, a formula for 64 rows of a table, walked by a stack of places; && and || skip, a division by 0 gives up
 #include "../twins/twin.h"
 struct Node { u8 op; short left, right; int value; };
 enum { CONSTANT, VARIABLE, ADD, SUB, MUL, DIV, LESS, AND, OR, NEGATE, MINIMUM };
@@ -58,7 +58,10 @@ int main() {
     const int n = 4096;
     std::vector<Node> all;
     Buf<int> root(n), variables(1024), out(n);
-    for (int i = 0; i < n; i++) { root[i] = all.size(); grow(all, all.size(), mix2(i, 1) >> 8, 4 + mix2(i, 2) % 3); }
+    for (int i = 0; i < n; i++) {
+        if (i % 64 == 0) { root[i] = all.size(); grow(all, all.size(), mix2(i, 1) >> 8, 4 + mix2(i, 2) % 3); }
+        else root[i] = root[i - 1];
+    }
     for (int k = 0; k < 1024; k++) variables[k] = mix2(k, 3) % 300;
     Buf<Node> nodes(all.size());
     nodes.h = all;

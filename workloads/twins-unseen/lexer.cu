@@ -7,8 +7,7 @@ HD bool keyword(const Data &d, u32 h) {
     int lo = 0, hi = 15;
     while (lo < hi) {
         int mid = (lo + hi) >> 1;
-        if (d.keywords[mid] < h) lo = mid + 1;
-        else hi = mid;
+        if (d.keywords[mid] < h) lo = mid + 1; else hi = mid;
     }
     return d.keywords[lo] == h;
 }

@@ -21,7 +21,7 @@ int main() {
     std::vector<int> from;
     for (int i = 0; i < n; i++) {
         row[i] = from.size();
-        float u = unit(mix2(i, 1));
+        float u = (float)i / n; // in the order of their degrees
         int degree = (int)(2 / (0.02f + u)); // a few vertices have many links
         for (int k = 0; k < degree; k++) {
             u32 r = mix2(i * 128 + k, 2);

@@ -44,7 +44,7 @@ int main() {
     const int n = 2048, width = 96, rows = 3 * n;
     Buf<u8> in(rows * (width + 1)), out(rows * width);
     for (int r = 0; r < rows; r++) {
-        in[r * (width + 1)] = mix2(r / 12, 1) % 5; // an encoder keeps to a filter for a while
+        in[r * (width + 1)] = mix2(r / 192, 1) % 5; // an encoder keeps to a filter for a while
         for (int x = 0; x < width; x++) in[r * (width + 1) + x + 1] = mix2(r * 128 + x, 2) % 7;
     }
     Data d = {in.up(), out.up(), n, width, 3};

@@ -50,7 +50,7 @@ int main() {
     const int n = 2048;
     Buf<double> a(n), b(n), c(n), o(n);
     Buf<int> w(n);
-    for (int i = 0; i < n; i++) { a[i] = 0.02 + unit(mix2(i, 1)); b[i] = 3e7 * (0.01 + unit(mix2(i, 2))); c[i] = pow(10.0, 5 * unit(mix2(i, 3))); }
+    for (int i = 0; i < n; i++) { a[i] = 0.04 * (1 + unit(mix2(i, 1))); b[i] = 3e7 * (1 + unit(mix2(i, 2))); c[i] = pow(10.0, 5.0 * i / n); }
     Data d = {a.up(), b.up(), c.up(), 20, o.up(), w.up()};
     RUN(stiff, n, d);
     o.down(); w.down();
