@@ -53,18 +53,18 @@ int main() {
     Buf<double> sum(n);
     for (int i = 0; i < n; i++) {
         start[i] = text.size();
-        int fields = 4 + mix2(i, 1) % 6;
+        int fields = 7 + (mix2(i, 1) % 64 == 0); // a measurement a row, its columns have widths
         for (int k = 0; k < fields; k++) {
             u32 r = mix2(i * 16 + k, 2);
             char s[48];
-            double v = (unit(r) - 0.3) * 900;
-            switch (mix2(i * 16 + k, 3) % 8) {
-            case 0: snprintf(s, sizeof s, "%d", (int)v); break;
-            case 1: snprintf(s, sizeof s, "\"%.2f\"", v); break;
+            double v = unit(r) * 900;
+            switch (r % 60 == 0 ? 4 : k) {
+            case 0: snprintf(s, sizeof s, "%04d", (int)v); break;
+            case 1: snprintf(s, sizeof s, "\"%06.2f\"", v); break;
             case 2: snprintf(s, sizeof s, "%.4e", v); break;
-            case 3: s[0] = 0; break;
+            case 3: snprintf(s, sizeof s, r % 3 ? "%05.1f" : "", v); break;
             case 4: snprintf(s, sizeof s, "n/a%d", (int)(r % 7)); break;
-            default: snprintf(s, sizeof s, "%.3f", v); break;
+            default: snprintf(s, sizeof s, "-%07.3f", v); break;
             }
             text.insert(text.end(), s, s + strlen(s));
             if (k + 1 < fields) text.push_back(',');

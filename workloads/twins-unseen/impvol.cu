@@ -38,9 +38,10 @@ int main() {
     Buf<double> vol(n);
     Buf<int> rounds(n);
     for (int i = 0; i < n; i++) {
-        Quote q = {100, 50 + 110.0 * unit(mix2(i, 1)), 0.02 + 1.5 * unit(mix2(i, 2)), 0, (int)(mix2(i, 3) & 1)};
-        double slope, v = 0.1 + 0.7 * unit(mix2(i, 4));
-        q.price = worth(q, 0.03, v, slope) * (mix2(i, 5) % 16 ? 1 : 0.9);
+        int expiry = i / 512, place = i % 512; // chains of strikes, calls, then puts
+        Quote q = {100, 70 + 0.25 * (place % 256), 0.1 + 0.1 * expiry, 0, place < 256};
+        double slope, v = 0.15 + 0.1 * fabs(log(q.strike / 100)) + 0.3 * unit(mix2(expiry, 4));
+        q.price = worth(q, 0.03, v, slope) * (mix2(i, 5) % 64 ? 1 : 0.9);
         quotes[i] = q;
     }
     Data d = {quotes.up(), 0.03, vol.up(), rounds.up()};

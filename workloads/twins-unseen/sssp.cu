@@ -22,7 +22,7 @@ int main() {
         int v = r % 8 ? (u + 1 + (int)(r / 8 % 60)) % n : (int)(r / 8 % n);
         edges[e] = Edge{u, v, 1 + (int)(mix2(e, 2) % 200)};
     }
-    for (int k = 0; k < 40; k++) now[k * 173] = next[k * 173] = 0;
+    for (int k = 0; k < 512; k++) now[k * 16] = next[k * 16] = 0;
     Data d = {edges.up(), now.up(), next.up(), 0};
     d.old = now.d;
     for (int k = 0; k < rounds; k++) {

@@ -28,7 +28,7 @@ int main() {
     Buf<Loan> l(m);
     Buf<float> loss(n);
     Buf<int> defaults(n);
-    for (int k = 0; k < m; k++) l[k] = Loan{-2.2f + 1.4f * unit(mix2(k, 1)), 0.3f + 0.5f * unit(mix2(k, 2)), 0.5f / m + unit(mix2(k, 4)) / m};
+    for (int k = 0; k < m; k++) l[k] = Loan{-2.7f + 1.2f * unit(mix2(k, 1)), 0.3f + 0.5f * unit(mix2(k, 2)), 0.5f / m + unit(mix2(k, 4)) / m};
     Data d = {l.up(), m, 0.03f, 0.08f, loss.up(), defaults.up()};
     RUN(tranche, n, d);
     loss.down(); defaults.down();
