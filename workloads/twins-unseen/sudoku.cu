@@ -44,15 +44,15 @@ int main() {
     Buf<u8> p(n * 81);
     Buf<int> solved(n), steps(n);
     for (int i = 0; i < n; i++) {
-        int blanks = 30 + mix2(i, 1) % 22;
+        int blanks = 42 + mix2(i, 1) % 34;
         for (int k = 0; k < 81; k++) { // a shifted pattern with digits renamed, rows and columns of a band exchanged
             int y = k / 9, x = k % 9, yy = y / 3 * 3 + (y + mix2(i, 2)) % 3, xx = x / 3 * 3 + (x + mix2(i, 3)) % 3;
             int v = (yy * 3 + yy / 3 + xx) % 9;
             p[i * 81 + k] = (v * (1 + mix2(i, 4) % 2 * 3) + mix2(i, 5)) % 9 + 1;
         }
-        for (int k = 0; k < blanks; k++) p[i * 81 + mix2(i * 64 + k, 6) % 81] = 0;
+        for (int k = 0; k < blanks; k++) p[i * 81 + mix2(i * 128 + k, 6) % 81] = 0;
     }
-    Data d = {p.up(), 3000, solved.up(), steps.up()};
+    Data d = {p.up(), 2000, solved.up(), steps.up()};
     RUN(sudoku, n, d);
     solved.down(); steps.down();
     printf("sudoku %.0f %.0f\n", total(solved), total(steps));
