@@ -75,7 +75,7 @@ impl Convergence {
             registers: Vec::new(),
             placement,
             count,
-            speculation: predicts.then(|| Speculation::new(program, placement, lanes)),
+            speculation: predicts.then(|| Speculation::new(program, program.predictions.clone(), placement, lanes)),
             yielding: None,
             spills: 0,
             yields: 0,
@@ -105,8 +105,18 @@ impl Convergence {
     /// These lanes, all of one split, have run; the branch is the last instruction of that.
     pub(crate) fn ran(&mut self, branch: Branch) {
         self.note(branch);
-        if let Some(speculation) = &mut self.speculation {
-            speculation.ran(branch.lanes, branch.place, branch.level);
+        self.join(branch.lanes, |speculation| speculation.ran(branch.lanes, branch.place, branch.level));
+    }
+
+    /// Has lanes join barriers of predictions, each of which takes registers.
+    fn join(&mut self, lanes: LaneSet, joins: impl FnOnce(&mut Speculation)) {
+        let Some(speculation) = &mut self.speculation else { return };
+        let before = speculation.registers(lanes);
+        joins(speculation);
+        let new = speculation.registers(lanes).saturating_sub(before);
+        if new > 0 {
+            let held = self.registers.iter().filter(|register| !register.mask.is_disjoint(&lanes)).count();
+            self.spills += (held + before + new).saturating_sub(self.count).min(new) as u64;
         }
     }
 
@@ -120,9 +130,7 @@ impl Convergence {
     /// All lanes have run these segments, and none of them waited there.
     pub(crate) fn ran_run(&mut self, run: &Together) {
         self.note(Branch::of_run(run));
-        if let Some(speculation) = &mut self.speculation {
-            speculation.ran_run(run);
-        }
+        self.join(run.lanes, |speculation| speculation.ran_run(run));
     }
 
     /// Brings the splits to where each one's lanes stand at one pc, and blocks those that have reached the place where
@@ -236,7 +244,9 @@ impl Convergence {
 
     /// What lanes did for the sake of predictions; none where nothing is predicted.
     pub(crate) fn tally(&self) -> Tally {
-        let Some(speculation) = &self.speculation else { return Tally::default() };
+        let Some(speculation) = self.speculation.as_ref().filter(|speculation| speculation.is_asked(0)) else {
+            return Tally::default();
+        };
         let (yields, operations) = (Some(self.yields), Some(speculation.operations));
         Tally { yields, barrier_operations: operations, ..Tally::default() }
     }
@@ -283,7 +293,7 @@ impl Convergence {
         for lane in lanes {
             let state = warp.lane(lane);
             if let Some(speculation) = &mut self.speculation
-                && speculation.waits(lane, state)
+                && let Some(region) = speculation.waits(lane, state)
             {
                 let control_flow = &warp.program().control_flow;
                 for (index, register) in self.registers.iter_mut().enumerate() {
@@ -291,7 +301,7 @@ impl Convergence {
                         && speculation.gives_way(lane, &register.at_of(lane), register.behind, control_flow)
                     {
                         register.mask.remove(lane);
-                        if !left.contains(&index) {
+                        if speculation.is_asked(region) && !left.contains(&index) {
                             left.push(index);
                         }
                     }
@@ -444,7 +454,8 @@ impl Convergence {
         }
         let around = points.new_around(|point| held().any(|r| r.at == *point)).iter().rev();
         let new: Vec<(Reconvergence, bool)> = around.map(|at| (*at, true)).chain([(points.first, false)]).collect();
-        self.spills += (held().count() + new.len()).saturating_sub(self.count).min(new.len()) as u64;
+        let predicted = self.speculation.as_ref().map_or(0, |speculation| speculation.registers(lanes));
+        self.spills += (held().count() + predicted + new.len()).saturating_sub(self.count).min(new.len()) as u64;
         if is_issued {
             self.count_sync(lanes);
         }

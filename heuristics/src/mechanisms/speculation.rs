@@ -10,6 +10,8 @@ use crate::{ControlFlow, Lane, LaneSet, LaneState, PlaceId, Placement, Program, 
 /// Where the lanes of a warp stand with the predictions.
 pub(crate) struct Speculation {
     predictions: Predictions,
+    /// How many of them were asked for: the others are a machine's own, which take nothing.
+    asked: usize,
     /// By region: where its lanes meet behind it; none: where their function ends.
     behind: Vec<Option<Pc>>,
     /// By region.
@@ -78,18 +80,38 @@ struct Done {
 const SOFT: u64 = 4;
 
 impl Speculation {
-    pub(crate) fn new(program: &Program, placement: Placement, lanes: usize) -> Speculation {
-        let (predictions, control_flow) = (&program.predictions, &program.control_flow);
+    /// Of a program's predictions, and others behind them.
+    pub(crate) fn new(
+        program: &Program,
+        predictions: Predictions,
+        placement: Placement,
+        lanes: usize,
+    ) -> Speculation {
+        let control_flow = &program.control_flow;
         let barrier = Barrier { levels: vec![0; lanes], within: vec![0; lanes], ..Barrier::default() };
         Speculation {
             barriers: vec![barrier; predictions.regions.len()],
             behind: predictions.regions.iter().map(|region| region.behind(placement, control_flow)).collect(),
-            predictions: predictions.clone(),
+            asked: program.predictions.regions.len(),
+            predictions,
             passing: LaneSet::EMPTY,
             leading: FxHashMap::default(),
             conflicts: FxHashMap::default(),
             operations: 0,
         }
+    }
+
+    /// Whether the region of this number was asked for.
+    pub(crate) fn is_asked(&self, region: usize) -> bool {
+        region < self.asked
+    }
+
+    /// How many barrier registers the barriers take that some of these lanes have joined: a soft one also counts its
+    /// lanes in one, and waits in another (Damani et al., figure 6).
+    pub(crate) fn registers(&self, lanes: LaneSet) -> usize {
+        let all = self.barriers.iter().zip(&self.predictions.regions).take(self.asked);
+        let held = all.filter(|(barrier, _)| !barrier.joined.is_disjoint(&lanes));
+        held.map(|(_, region)| if region.prediction.threshold.is_some() { 3 } else { 1 }).sum()
     }
 
     /// The lanes that wait at a predicted point.
@@ -136,7 +158,9 @@ impl Speculation {
         let is_there = |(barrier, region): (&Barrier, &Region)| barrier.is_at(region, lane, level, pc);
         if let Some(at) = self.barriers.iter().zip(&self.predictions.regions).position(is_there) {
             let is_soft = self.predictions.regions[at].prediction.threshold.is_some();
-            self.operations += 2 + if is_soft { SOFT } else { 0 };
+            if self.is_asked(at) {
+                self.operations += 2 + if is_soft { SOFT } else { 0 };
+            }
             lanes.iter().for_each(|lane| self.barriers[at].within[lane.index()] = level);
         }
     }
@@ -210,13 +234,13 @@ impl Speculation {
         !self.predictions.regions[region].holds(place) && !leading[place.0 as usize]
     }
 
-    /// Whether a lane now waits at a predicted point.
-    pub(crate) fn waits(&mut self, lane: Lane, state: &LaneState) -> bool {
+    /// Has a lane wait where it now stands at a predicted point: the number of the region.
+    pub(crate) fn waits(&mut self, lane: Lane, state: &LaneState) -> Option<usize> {
         if self.passing.contains(lane) {
-            return false;
+            return None;
         }
         let is_there = |(barrier, region): (&Barrier, &Region)| barrier.is_at(region, lane, state.level, state.pc);
-        let Some(at) = self.barriers.iter().zip(&self.predictions.regions).position(is_there) else { return false };
+        let at = self.barriers.iter().zip(&self.predictions.regions).position(is_there)?;
         for (i, barrier) in self.barriers.iter_mut().enumerate() {
             if i == at {
                 barrier.waiting.insert(lane);
@@ -227,7 +251,7 @@ impl Speculation {
                 barrier.elsewhere.insert(lane);
             }
         }
-        true
+        Some(at)
     }
 
     /// Whether some of these lanes, which run together, now reach a soft predicted point with so many, or join so many
@@ -258,7 +282,7 @@ impl Speculation {
         self.count();
         match self.barriers[index].waiting.is_empty() {
             true => {
-                self.operations += 1;
+                self.operations += u64::from(self.is_asked(index));
                 LaneSet::EMPTY
             }
             false => self.release_at(index),
@@ -308,7 +332,7 @@ impl Speculation {
 
     /// Counts what lanes did that run together.
     pub(crate) fn count(&mut self) {
-        for (barrier, region) in self.barriers.iter_mut().zip(&self.predictions.regions) {
+        for (barrier, region) in self.barriers.iter_mut().zip(&self.predictions.regions).take(self.asked) {
             let Done { joined, cancelled, waited } = std::mem::take(&mut barrier.done);
             // They join the barrier behind the region too, and wait there.
             self.operations += 2 * u64::from(joined) + 2 * u64::from(cancelled) + u64::from(waited);
@@ -358,7 +382,7 @@ impl Speculation {
         let lanes = std::mem::take(&mut self.barriers[index].waiting);
         self.passing = self.passing | lanes;
         // They join again at once.
-        self.operations += 1;
+        self.operations += u64::from(self.is_asked(index));
         for barrier in &mut self.barriers {
             barrier.joined = barrier.joined | barrier.elsewhere & lanes;
             barrier.elsewhere = barrier.elsewhere - lanes;

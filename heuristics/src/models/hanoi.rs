@@ -70,7 +70,7 @@ pub(crate) const ENTRY: Entry = Entry {
     build: |settings, lanes, program| {
         let registers = settings.count("registers") as usize;
         let warp = Convergence::new(lanes, registers, Placement::of(settings), program);
-        Box::new(Hanoi { warp: warp.with_yields() })
+        Box::new(Hanoi { warp: warp.with_yields(program, lanes) })
     },
 };
 

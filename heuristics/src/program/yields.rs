@@ -25,6 +25,8 @@ pub(crate) struct Yields {
     loops: Loops,
     /// By loop.
     yields: Vec<bool>,
+    /// See [`Yields::meets`].
+    meets: Vec<PlaceId>,
 }
 
 impl Yields {
@@ -42,7 +44,18 @@ impl Yields {
         let holds_one = |id: LoopId| atomic.iter().any(|place| loops.contains(id, NodeId(place.0)));
         let code = Code { graph, segments, of_place: &of_place };
         let yields: Vec<bool> = loops.ids().map(|id| holds_one(id) && code.yields(&loops, id)).collect();
-        yields.contains(&true).then_some(Yields { loops, yields })
+        let own = atomic.iter().filter_map(|place| loops.innermost(NodeId(place.0)));
+        let own = own.filter(|id| !yields[id.index()] && loops.parent(*id).is_some());
+        let mut meets: Vec<PlaceId> = own.map(|id| PlaceId(loops.header(id).0)).collect();
+        meets.sort_unstable();
+        meets.dedup();
+        (yields.contains(&true) || !meets.is_empty()).then_some(Yields { loops, yields, meets })
+    }
+
+    /// The headers of loops at which lanes that have yielded meet: with atomic operations that decide no exit, in
+    /// another loop.
+    pub(crate) fn meets(&self) -> &[PlaceId] {
+        &self.meets
     }
 
     /// The loops around a place in which lanes yield, the innermost first.

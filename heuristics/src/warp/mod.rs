@@ -63,7 +63,7 @@ pub struct Program {
     pub control_flow: Arc<ControlFlow>,
     /// By place: whether a GPU has no instruction there, as inside of a mathematical function.
     pub free: Arc<[bool]>,
-    /// Where lanes are predicted to be collected best; only `barrier` looks at them.
+    /// Where lanes are predicted to be collected best; `barrier` and `hanoi` look at them.
     pub predictions: Predictions,
 }
 

@@ -277,6 +277,7 @@ impl Observer {
             arms: OnceLock::new(),
             loops: OnceLock::new(),
             yields,
+            meetings: OnceLock::new(),
         }
     }
 }
