@@ -43,6 +43,9 @@ pub struct Tally {
     /// (two each, with the barrier behind the region), wait and join again, leave a barrier of a branch that conflicts,
     /// and four more where a soft barrier counts them. They are not among the fetches.
     pub barrier_operations: Option<u64>,
+    /// Instructions of the code that has lanes of a GPU wait at predicted points (`lockstep transform --pass
+    /// speculative`): they note where they stand, ask each other, and branch. They are not among the fetches.
+    pub wait_instructions: Option<u64>,
     /// The most entries that a stack had when lanes ran, the bottom one included; of several warps, the most of any.
     pub stack_depth: Option<u64>,
 }
@@ -59,6 +62,7 @@ impl Tally {
         self.barrier_spills = sum(self.barrier_spills, other.barrier_spills);
         self.yields = sum(self.yields, other.yields);
         self.barrier_operations = sum(self.barrier_operations, other.barrier_operations);
+        self.wait_instructions = sum(self.wait_instructions, other.wait_instructions);
         self.stack_depth = self.stack_depth.max(other.stack_depth);
     }
 }

@@ -153,6 +153,12 @@ pub(crate) static BOUNDS: &[Column] = &[
         |o| o.tally.barrier_operations.into(),
     ),
     counted(
+        "wait_instructions",
+        "Instructions of the code that has lanes of a GPU wait at predicted points (the pass speculative); of gpu_issued \
+         (barrier and hanoi, with a prediction).",
+        |o| o.tally.wait_instructions.into(),
+    ),
+    counted(
         "stack_depth",
         "The most entries that the reconvergence stack had while lanes ran, the bottom one included; for models that \
          have a stack (ipdom). 1 means that lanes never parted.",

@@ -124,7 +124,7 @@ impl Outcome {
     }
 
     /// The instructions issued; on a GPU with what the code of locks adds, and those by which lanes wait for each
-    /// other. Those of predictions' barriers ([`Tally::barrier_operations`]) are not among them.
+    /// other. Those that predictions take ([`Outcome::waits`]) are not among them.
     #[must_use]
     pub fn fetched(&self, unit: Unit) -> u64 {
         match unit {
@@ -135,10 +135,20 @@ impl Outcome {
         }
     }
 
-    /// The same with the instructions of predictions' barriers: what is issued in all.
+    /// The instructions that predictions take: operations on their barriers, of a GPU the code that has lanes wait.
+    /// None where nothing is predicted.
+    #[must_use]
+    pub fn waits(&self, unit: Unit) -> Option<u64> {
+        match unit {
+            Unit::Processor => self.tally.barrier_operations,
+            Unit::Gpu => self.tally.wait_instructions,
+        }
+    }
+
+    /// All that is issued: [`Outcome::fetched`] and [`Outcome::waits`].
     #[must_use]
     pub fn issued(&self, unit: Unit) -> u64 {
-        self.fetched(unit) + self.tally.barrier_operations.unwrap_or_default()
+        self.fetched(unit) + self.waits(unit).unwrap_or_default()
     }
 
     /// (Thread instructions + those of lanes that were predicated off) / (fetches x warp size): 0 to 1; both with what

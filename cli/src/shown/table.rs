@@ -86,7 +86,9 @@ pub(crate) fn of(outcomes: &[Outcome]) -> String {
         let gain = outcomes.iter().find(is_same).map_or_else(String::new, |before| {
             let [before, after] = [before, outcome].map(|outcome| outcome.issued(Unit::Gpu));
             let gain = before as f64 / after.max(1) as f64;
-            format!("; {} GPU instructions without it, {} with it: {gain:.2}x", grouped(before), grouped(after))
+            let waits = grouped(outcome.waits(Unit::Gpu).unwrap_or_default());
+            let [before, after] = [before, after].map(grouped);
+            format!("; {before} GPU instructions without it, {after} with it, {waits} of these to wait: {gain:.2}x")
         });
         let _ = writeln!(
             text,

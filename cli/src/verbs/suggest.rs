@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use attribution::table::{Align, grouped, percent};
 use attribution::{Source, typed_prediction};
 use heuristics::{Prediction, Spec, brief, collects};
-use replay::metrics::{Stalls, Traffic};
+use replay::metrics::{Bound, GpuMemory, GpuTime, Stalls, Traffic};
 use replay::suggest::{Candidate, Estimate, Search, Suggestions, Together, Tried, cost, passes, suggest, transactions};
-use replay::{Outcome, Prepared};
+use replay::{Outcome, Prepared, Unit};
 use serde_json::{Value, json};
 use trace_format::Pc;
 use verdict::{Machine, Subject, collecting, thresholds};
@@ -23,12 +23,13 @@ use crate::width::{self, Wide};
 /// The most passes in the table.
 const PASSES: usize = 12;
 
-/// Find the places where collecting lanes would pay: tries the candidates, and ranks them by what a GPU would issue
+/// Find the places where collecting lanes would pay: tries the candidates, and ranks them by a GPU's time
 ///
 /// Lanes that part in a loop reach an expensive place in different iterations. Each place where that loses fetches is
 /// replayed as with `replay --predict`, by the same model and in the machine's instructions: once waiting for all
-/// lanes, and once for each threshold (see docs/speculation.md). A second table shows what the passes fcs, meld and
-/// linearize would gain, as far as the trace can tell.
+/// lanes, and once for each threshold (see docs/speculation.md). Of a trace with addresses they are ranked by the time
+/// of an NVIDIA GPU that is full of such lanes, else by what is issued. A second table shows what the passes fcs, meld
+/// and linearize would gain, as far as the trace can tell.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The trace (- for standard input)
@@ -109,6 +110,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut options = subject.options(args.selection.options(), &view);
     options.measures.extend(args.memory.then(Traffic::measure));
     options.measures.extend(args.load_latency.map(Stalls::measure));
+    let has_time = subject.unit() == Unit::Gpu && trace.meta().memory;
+    options.measures.extend((has_time && !args.memory && args.load_latency.is_none()).then(GpuMemory::measure));
     let prepared = Prepared::new(&view, true)?;
     let bar = progress();
     let done = |n: usize, all: usize| {
@@ -167,7 +170,7 @@ fn typed((candidate, prediction): &(Candidate, Prediction), source: &Source) -> 
 fn as_table(found: &Suggestions, subject: &Subject, source: &mut Source) -> String {
     let unit = found.unit;
     let before = cost(&found.before, unit);
-    let has_cycles = before != found.before.issued(unit);
+    let ranking = Ranking::of(found);
     let header = [
         "collect lanes at",
         "in",
@@ -176,18 +179,18 @@ fn as_table(found: &Suggestions, subject: &Subject, source: &mut Source) -> Stri
         "wait for",
         unit.name(),
         "SIMT efficiency",
-        "barriers",
-        "cycles",
+        "to wait",
+        ranking.column(),
         "gain",
     ];
     let mut rows = vec![header.map(str::to_owned)];
     let row = |names: [String; 5], outcome: &Outcome| {
         let gain = format!("{:.2}x", before as f64 / cost(outcome, unit).max(1) as f64);
-        let barriers = outcome.tally.barrier_operations.map_or_else(String::new, grouped);
+        let waits = outcome.waits(unit).map_or_else(String::new, grouped);
         let [at, function, address, pattern, lanes] = names;
         let issued = grouped(outcome.fetched(unit));
         let efficiency = subject.efficiency(outcome).map_or_else(String::new, percent);
-        [at, function, address, pattern, lanes, issued, efficiency, barriers, grouped(cost(outcome, unit)), gain]
+        [at, function, address, pattern, lanes, issued, efficiency, waits, grouped(cost(outcome, unit)), gain]
     };
     let mut named = |candidate: &Candidate, prediction: &Prediction, before: &str| {
         let (at, function) = place(candidate.at, source);
@@ -216,24 +219,18 @@ fn as_table(found: &Suggestions, subject: &Subject, source: &mut Source) -> Stri
     rows.push(row(["(nowhere)", "", "", "", ""].map(str::to_owned), &found.before));
     let align = |column| if column < 5 { Align::Left } else { Align::Right };
     let width = width::of_results();
-    let mut text = match has_cycles {
-        true => width.table(&rows, align),
-        false => width.table(&rows.into_iter().map(without_cycles).collect::<Vec<_>>(), align),
+    let mut text = match ranking {
+        Ranking::Issued => width.table(&rows.into_iter().map(without_cost).collect::<Vec<_>>(), align),
+        _ => width.table(&rows, align),
     };
-    let what = match has_cycles {
-        true => format!(
-            "cycles: {} and barriers, one each, and what --memory and --load-latency add; gain: cycles without \
-             collecting / with it",
-            unit.name()
-        ),
-        false => format!("gain: {0} without collecting / {0} and barriers with it", unit.name()),
-    };
+    text += &gains_no_time(found, |candidate| place(candidate.at, source).0);
     let model = brief(&found.before.heuristic);
     text += &format!(
-        "{} of {} candidates were tried; {gained} would pay. barriers: instructions of their barriers; {what}, under \
-         {model}\n",
+        "{} of {} candidates were tried; {gained} would pay. to wait: instructions by which lanes wait there; {}, \
+         under {model}\n",
         found.tried.len(),
         found.candidates,
+        ranking.said(unit),
     );
     match &found.best()[..] {
         [] => text += "collecting lanes at one place of a loop does not pay here\n",
@@ -249,10 +246,86 @@ fn as_table(found: &Suggestions, subject: &Subject, source: &mut Source) -> Stri
     text
 }
 
-/// A row without cycles: these are the fetches.
-fn without_cycles(row: [String; 10]) -> [String; 9] {
-    let [at, function, address, pattern, lanes, fetches, efficiency, barriers, _, gain] = row;
-    [at, function, address, pattern, lanes, fetches, efficiency, barriers, gain]
+/// By what places are ranked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ranking {
+    Time,
+    Cycles,
+    Issued,
+}
+
+impl Ranking {
+    fn of(found: &Suggestions) -> Ranking {
+        match &found.before {
+            before if GpuTime::of(before).is_some() => Ranking::Time,
+            before if cost(before, found.unit) != before.issued(found.unit) => Ranking::Cycles,
+            _ => Ranking::Issued,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Ranking::Time => "time",
+            Ranking::Cycles => "cycles",
+            Ranking::Issued => "instructions",
+        }
+    }
+
+    /// What the column of costs is called.
+    fn column(self) -> &'static str {
+        if self == Ranking::Time { "picoseconds" } else { "cycles" }
+    }
+
+    /// What a gain is.
+    fn said(self, unit: Unit) -> String {
+        let unit_name = unit.name();
+        match self {
+            Ranking::Time => "gain: the time of an NVIDIA H200 full of such lanes without collecting / with it".to_owned(),
+            Ranking::Cycles => format!(
+                "cycles: {unit_name} and those to wait, one each, and what --memory and --load-latency add; gain: \
+                 cycles without collecting / with it"
+            ),
+            Ranking::Issued => {
+                let why = match unit {
+                    Unit::Gpu => ": what time that gains is unknown without addresses (trace --memory) in warps of 32 lanes",
+                    Unit::Processor => "",
+                };
+                format!("gain: {unit_name} without collecting / {unit_name} and those to wait with it{why}")
+            }
+        }
+    }
+}
+
+/// Fewer instructions than this share of those before are worth a word where they gain no time.
+const FEWER: f64 = 0.95;
+
+/// The places at which fewer instructions gain no time, and why, a line each.
+fn gains_no_time(found: &Suggestions, mut name: impl FnMut(&Candidate) -> String) -> String {
+    let unit = found.unit;
+    let (Some(before), issued) = (GpuTime::of(&found.before), found.before.issued(unit) as f64) else {
+        return String::new();
+    };
+    let mut text = String::new();
+    for tried in &found.tried {
+        let least = tried.trials.iter().min_by_key(|trial| trial.outcome.issued(unit));
+        let Some((trial, after)) = least.and_then(|trial| Some((trial, GpuTime::of(&trial.outcome)?))) else { continue };
+        let fewer = trial.outcome.issued(unit) as f64;
+        if fewer < FEWER * issued && after.filled >= before.filled {
+            let bound = match before.filled_bound {
+                bound if bound.is_of_memory() || after.filled_bound.is_of_memory() => Bound::Memory.name(),
+                bound => bound.name(),
+            };
+            let (at, times) = (name(&tried.candidate), issued / fewer);
+            text += &format!("{at}: bound by {bound}: {times:.2} times fewer instructions gain no time\n");
+        }
+    }
+    text
+}
+
+/// A row without a cost beside what is issued.
+fn without_cost(row: [String; 10]) -> [String; 9] {
+    let [at, function, address, pattern, lanes, issued, efficiency, waits, _, gain] = row;
+    [at, function, address, pattern, lanes, issued, efficiency, waits, gain]
 }
 
 /// What passes of the compiler would gain.
@@ -289,9 +362,11 @@ fn as_json(found: &Suggestions, estimates: &[Estimate], subject: &Subject, sourc
             "issued": outcome.issued(unit),
             "simt_efficiency": subject.efficiency(outcome),
             "barrier_operations": outcome.tally.barrier_operations,
+            "wait_instructions": outcome.tally.wait_instructions,
             "yields": outcome.tally.yields,
             "load_stalls": outcome.found::<Stalls>().map(|found| found.stalls),
             "transactions_32": transactions(outcome),
+            "bound": GpuTime::of(outcome).map(|time| time.filled_bound.name()),
             "cost": cost(outcome, unit),
         })
     };
@@ -336,6 +411,7 @@ fn as_json(found: &Suggestions, estimates: &[Estimate], subject: &Subject, sourc
     json!({
         "heuristic": found.before.heuristic,
         "instructions": unit.name(),
+        "ranked_by": Ranking::of(found).name(),
         "before": counts(&found.before),
         "candidates": found.candidates,
         "places": places,

@@ -247,8 +247,12 @@ impl Convergence {
         let Some(speculation) = self.speculation.as_ref().filter(|speculation| speculation.is_asked(0)) else {
             return Tally::default();
         };
-        let (yields, operations) = (Some(self.yields), Some(speculation.operations));
-        Tally { yields, barrier_operations: operations, ..Tally::default() }
+        Tally {
+            yields: Some(self.yields),
+            barrier_operations: Some(speculation.taken.operations),
+            wait_instructions: Some(speculation.taken.instructions),
+            ..Tally::default()
+        }
     }
 
     /// The lanes of a split that can run now.
@@ -326,7 +330,7 @@ impl Convergence {
         }
         if collects {
             if let Some(speculation) = &mut self.speculation {
-                speculation.operations += left.len() as u64;
+                speculation.taken.operations += left.len() as u64;
                 speculation.count();
             }
             self.fill_behind_regions(all, &warp.program().control_flow);

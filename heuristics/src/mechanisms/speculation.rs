@@ -22,8 +22,7 @@ pub(crate) struct Speculation {
     leading: FxHashMap<PlaceId, Vec<bool>>,
     /// By region and where lanes wait: whether that conflicts.
     conflicts: FxHashMap<(usize, PlaceId), bool>,
-    /// See [`crate::Tally::barrier_operations`].
-    pub(crate) operations: u64,
+    pub(crate) taken: Taken,
 }
 
 /// Where lanes meet behind the region of a prediction.
@@ -75,9 +74,36 @@ struct Done {
     waited: bool,
 }
 
-/// What a soft barrier takes besides a wait: its lanes join the one that counts, ask how many have come, and branch on
+/// What predictions take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Taken {
+    /// See [`crate::Tally::barrier_operations`].
+    pub(crate) operations: u64,
+    /// See [`crate::Tally::wait_instructions`].
+    pub(crate) instructions: u64,
+}
+
+impl Taken {
+    fn add(&mut self, other: Taken) {
+        self.operations += other.operations;
+        self.instructions += other.instructions;
+    }
+}
+
+/// They join, and the barrier behind the region too. In PTX: `activemask`, where they stand (`mov`), and a branch.
+const JOIN: Taken = Taken { operations: 2, instructions: 3 };
+/// They cancel, and wait at the barrier behind. In PTX: where they stand, a branch to the head of the turn, and there a
+/// comparison and a branch by which they leave.
+const LEAVE: Taken = Taken { operations: 2, instructions: 4 };
+/// They come to the place. In PTX: where they stand, and a branch to the head of the turn.
+const COME: Taken = Taken { operations: 1, instructions: 2 };
+/// What a soft barrier takes besides: its lanes join the one that counts, ask how many have come, and branch on
 /// whether these are enough; then the mask of those is moved (Damani et al., figure 6).
-const SOFT: u64 = 4;
+const SOFT: Taken = Taken { operations: 4, instructions: 0 };
+/// They go on, and join again. In PTX: a question (`setp`, `vote`, a branch), and who goes on (`setp`, a branch).
+const GO_ON: Taken = Taken { operations: 1, instructions: 5 };
+/// In PTX the same of a soft barrier: `setp`, `vote`, `popc`, `setp` and a branch, and who goes on.
+const GO_ON_SOFT: Taken = Taken { operations: 1, instructions: 7 };
 
 impl Speculation {
     /// Of a program's predictions, and others behind them.
@@ -97,7 +123,7 @@ impl Speculation {
             passing: LaneSet::EMPTY,
             leading: FxHashMap::default(),
             conflicts: FxHashMap::default(),
-            operations: 0,
+            taken: Taken::default(),
         }
     }
 
@@ -157,10 +183,8 @@ impl Speculation {
         let Some(lane) = lanes.lowest() else { return };
         let is_there = |(barrier, region): (&Barrier, &Region)| barrier.is_at(region, lane, level, pc);
         if let Some(at) = self.barriers.iter().zip(&self.predictions.regions).position(is_there) {
-            let is_soft = self.predictions.regions[at].prediction.threshold.is_some();
-            if self.is_asked(at) {
-                self.operations += 2 + if is_soft { SOFT } else { 0 };
-            }
+            self.come_to(at);
+            self.go_on_from(at);
             lanes.iter().for_each(|lane| self.barriers[at].within[lane.index()] = level);
         }
     }
@@ -282,7 +306,7 @@ impl Speculation {
         self.count();
         match self.barriers[index].waiting.is_empty() {
             true => {
-                self.operations += u64::from(self.is_asked(index));
+                self.go_on_from(index);
                 LaneSet::EMPTY
             }
             false => self.release_at(index),
@@ -334,10 +358,31 @@ impl Speculation {
     pub(crate) fn count(&mut self) {
         for (barrier, region) in self.barriers.iter_mut().zip(&self.predictions.regions).take(self.asked) {
             let Done { joined, cancelled, waited } = std::mem::take(&mut barrier.done);
-            // They join the barrier behind the region too, and wait there.
-            self.operations += 2 * u64::from(joined) + 2 * u64::from(cancelled) + u64::from(waited);
-            self.operations += if waited && region.prediction.threshold.is_some() { SOFT } else { 0 };
+            let is_soft = region.prediction.threshold.is_some();
+            let all = [(joined, JOIN), (cancelled, LEAVE), (waited, COME), (waited && is_soft, SOFT)];
+            all.into_iter().filter(|(is_done, _)| *is_done).for_each(|(_, taken)| self.taken.add(taken));
         }
+    }
+
+    /// Counts that lanes come to the point of this region.
+    fn come_to(&mut self, index: usize) {
+        if self.is_asked(index) {
+            self.taken.add(COME);
+            if self.is_soft(index) {
+                self.taken.add(SOFT);
+            }
+        }
+    }
+
+    /// Counts that lanes go on from there.
+    fn go_on_from(&mut self, index: usize) {
+        if self.is_asked(index) {
+            self.taken.add(if self.is_soft(index) { GO_ON_SOFT } else { GO_ON });
+        }
+    }
+
+    fn is_soft(&self, index: usize) -> bool {
+        self.predictions.regions[index].prediction.threshold.is_some()
     }
 
     /// Where these lanes meet behind each region in which some of them are.
@@ -382,7 +427,7 @@ impl Speculation {
         let lanes = std::mem::take(&mut self.barriers[index].waiting);
         self.passing = self.passing | lanes;
         // They join again at once.
-        self.operations += u64::from(self.is_asked(index));
+        self.go_on_from(index);
         for barrier in &mut self.barriers {
             barrier.joined = barrier.joined | barrier.elsewhere & lanes;
             barrier.elsewhere = barrier.elsewhere - lanes;

@@ -24,7 +24,12 @@
 //! of the program. With lanes made to meet behind the lock (`--locks simt`) it costs itself alone. The rule was found
 //! by counters of an NVIDIA H200 (docs/fidelity.md).
 //!
-//! It collects lanes at predicted points, as `barrier` does (docs/speculation.md).
+//! It collects lanes at predicted points, as `barrier` does (docs/speculation.md). Each such barrier that lanes have
+//! joined takes one of their registers, a soft one three (Damani et al., figure 6), beside that behind its region.
+//!
+//! In an inner loop with an atomic operation that decides no exit, `ptxas` has lanes yield too. Others run until they
+//! come there, so lanes meet at the loop's header across iterations of the loop around it, as at a predicted point.
+//! That rule was found by the counters of three programs, too.
 //!
 //! It reconverges where `ipdom` with the same `placement` does, and needs as many fetches where no lane yields. Which
 //! lanes share a mask depends on where they went, never on which split runs first. It fails where `ipdom` does. It
@@ -34,7 +39,7 @@
 //! *Limitation*: as that of `ipdom`. The paper's second stack, of reconvergences, is a list of registers here. A BSSY
 //! whose lanes do not part is left out. So is one for the lanes that leave a loop while nobody has left it. NVIDIA does
 //! not say which side of a branch goes on first; no count depends on it where no lane waits for a lock and none is
-//! collected. The barriers of predictions are not among `registers`.
+//! collected.
 //!
 //! Worked example: `1b 2 3b 7 8`, `1b 2 3b 8` and `1b 5 8`: at 1 a register gets all three lanes, until 8. The lower
 //! side goes on: 2 and 3 (lanes 0 and 1). At 3 no other register is filled, since those lanes wait at 8 already. 7

@@ -3,8 +3,13 @@
 //! NVIDIA's `ptxas` puts a YIELD into such loops (a lock that is tried, a compare-and-swap that is tried again, a queue
 //! whose next item is taken by an addition), so that the lanes for which the others wait can run. Lanes that stay in
 //! the loop while others leave it have yielded, and are not waited for behind it: Diamos et al., *Execution of
-//! divergent threads using a convergence barrier* (US patent 10,067,768, 2018). A loop with an atomic operation that
-//! decides no exit has none.
+//! divergent threads using a convergence barrier* (US patent 10,067,768, 2018).
+//!
+//! A loop in another loop that has an atomic operation of its own gets a YIELD too where the operation decides no exit.
+//! Lanes stop there for others to run, which go round the outer loop until they come to the YIELD as well; so lanes in
+//! different iterations of the outer loop meet at the header. An H200 ran three programs with such a loop: without any
+//! other wait their efficiencies were those with a wait of all lanes at the header (29% and 30%, 20% and 21%, 54% and
+//! 54%; with lanes that wait for each other behind the inner loop it would be 24%, 16% and 38%).
 //!
 //! What an atomic operation found is followed through registers, flags and slots of the frame, along all ways in the
 //! loop. So is what was worked out from it, or loaded from an address that was.
@@ -170,11 +175,21 @@ mod tests {
     use trace_format::{Block, BlockTable, Instruction, Pc, SpEffect};
 
     use super::*;
-    use crate::Observer;
+    use crate::{ControlFlow, Observer};
 
-    /// Whether the loop of a program has lanes yield: its instructions from 0x10 on, in blocks that end where control
-    /// may go elsewhere; and the blocks in the order in which a lane runs them.
+    /// Whether the loop of a program has lanes yield: see [`control_flow`].
     fn yields(blocks: &[&[(&[u8], Kind)]], runs: &[usize]) -> bool {
+        control_flow(blocks, runs).yields().is_some_and(|of| of.yields.contains(&true))
+    }
+
+    /// Where lanes meet that have yielded.
+    fn meets(blocks: &[&[(&[u8], Kind)]], runs: &[usize]) -> Vec<u64> {
+        control_flow(blocks, runs).meetings().iter().map(|(at, _)| at.0).collect()
+    }
+
+    /// Of a program: its instructions from 0x10 on, in blocks that end where control may go elsewhere; and the blocks
+    /// in the order in which a lane runs them.
+    fn control_flow(blocks: &[&[(&[u8], Kind)]], runs: &[usize]) -> ControlFlow {
         let (mut table, mut pc) = (BlockTable::default(), 0x10);
         let mut ids = Vec::new();
         for instructions in blocks {
@@ -193,7 +208,7 @@ mod tests {
             segments.of_block(ids[*run]).iter().for_each(|segment| observer.segment(*segment, 1));
         }
         observer.end();
-        observer.control_flow(&segments).yields().is_some()
+        observer.control_flow(&segments)
     }
 
     const P: Kind = Kind::Plain;
@@ -218,6 +233,18 @@ mod tests {
         assert!(!yields(&[&[ADD, count, BACK], END], &[0, 0, 1]));
         let overwritten: (&[u8], Kind) = (&[0x31, 0xC0], P); // xor eax, eax
         assert!(!yields(&[&[XADD, overwritten, CMP_EAX, BACK], END], &[0, 0, 1]));
+    }
+
+    #[test]
+    fn lanes_meet_at_the_header_of_an_inner_loop_whose_exit_does_not_hang_on_its_atomic() {
+        let count: (&[u8], Kind) = (&[0xFF, 0xC9], P); // dec ecx
+        let outer: (&[u8], Kind) = (&[0x75, 0xF0], B); // jne, to the first block
+        let first: &[(&[u8], Kind)] = &[count];
+        let runs = [0, 1, 1, 2, 0, 1, 2, 3];
+        assert_eq!(meets(&[first, &[ADD, count, BACK], &[outer], END], &runs), [0x12]);
+        assert_eq!(meets(&[first, &[count, BACK], &[ADD, outer], END], &runs), Vec::<u64>::new(), "it is the outer loop's own");
+        assert_eq!(meets(&[first, &[CMPXCHG, BACK], &[outer], END], &runs), Vec::<u64>::new(), "the exit hangs on it");
+        assert_eq!(meets(&[&[ADD, count, BACK], END], &[0, 0, 1]), Vec::<u64>::new(), "it is in no other loop");
     }
 
     #[test]

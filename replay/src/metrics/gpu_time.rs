@@ -18,6 +18,8 @@
 //! that all multiprocessors are full: the largest of the sums over all warps, a multiprocessor's part of each. Gains of
 //! changes are said by it, since a program that is worth a GPU fills it.
 //!
+//! What predictions add to what is issued ([`Outcome::waits`]) is shared out over the warps by their instructions.
+//!
 //! I, H, M and L are fitted to the times of the 22 programs of workloads/twins on an NVIDIA H200; of five rates of the
 //! cache one was taken by those of 18 kernels of workloads/melding and linearization at full size. Schedulers, lanes
 //! held and the memory's rate are from NVIDIA's data sheet, the clock is a round number near what times show. How near
@@ -31,7 +33,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::Outcome;
+use crate::{Outcome, Unit};
 
 use super::GpuMemory;
 
@@ -70,6 +72,12 @@ pub enum Bound {
 }
 
 impl Bound {
+    /// Whether it is memory, or the cache before it: fewer instructions gain no time then.
+    #[must_use]
+    pub fn is_of_memory(self) -> bool {
+        matches!(self, Bound::Cache | Bound::Memory)
+    }
+
     /// Its name.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -216,7 +224,11 @@ impl GpuTime {
         let work = &outcome.found::<GpuMemory>()?.work;
         let launches: BTreeSet<u32> = work.iter().map(|work| work.launch).collect();
         let is_whole = outcome.warp_size == WARP || outcome.warp_size < WARP && launches.len() == work.len();
-        (is_whole && outcome.warps_per_block == 1).then(|| H200.time(work)).flatten()
+        let fetched = outcome.fetched(Unit::Gpu).max(1) as f64;
+        let more = outcome.issued(Unit::Gpu) as f64 / fetched;
+        let predicted = |of: &Work| Work { tenths: (of.tenths as f64 * more) as u64, ..*of };
+        let work: Vec<Work> = work.iter().map(predicted).collect();
+        (is_whole && outcome.warps_per_block == 1).then(|| H200.time(&work)).flatten()
     }
 }
 

@@ -8,8 +8,8 @@
 //! ([`candidates()`]). Each is replayed as a [`Prediction`], with each threshold, and the cost of that replay is
 //! reported. Then places are tried together with the best one, and with the resulting set, as long as it pays.
 //!
-//! The quantity to minimise is [`cost`]: fetches or a GPU's instructions, those of the barriers, and what the requested
-//! measures add.
+//! The quantity to minimise is [`cost`]: a GPU's time where it is known; else fetches or a GPU's instructions, those of
+//! waiting, and what the requested measures add.
 //! [`passes`] says for the same lanes what passes of the compiler would gain.
 
 mod candidates;
@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use heuristics::{Prediction, Spec};
 use rayon::prelude::*;
 
-use crate::metrics::{ActiveLanes, Stalls, Traffic};
+use crate::metrics::{ActiveLanes, GpuTime, Stalls, Traffic};
 use crate::{Outcome, Prepared, ReplayOptions, Result, Unit};
 
 pub use candidates::{Candidate, Pattern, candidates};
@@ -58,11 +58,17 @@ pub fn transactions(outcome: &Outcome) -> Option<u64> {
     outcome.found::<Traffic>().map(|traffic| traffic.total.heap.transactions[0] + traffic.total.interleaved[0])
 }
 
-/// The cycles of a core that issues one instruction in each, in order: [`Outcome::issued`]; where stalls were measured,
-/// the cycles that it waits for loads; where memory traffic was, a cycle for each transaction of 32 bytes, in which
-/// nothing else is issued. No other warp hides any of it.
+/// Where a GPU's accesses were measured ([`GpuMemory`](crate::metrics::GpuMemory)), the picoseconds that a GPU takes
+/// which is full of such lanes: [`GpuTime::filled`].
+///
+/// Else the cycles of a core that issues one instruction in each, in order: [`Outcome::issued`]; where stalls were
+/// measured, the cycles that it waits for loads; where memory traffic was, a cycle for each transaction of 32 bytes, in
+/// which nothing else is issued. No other warp hides any of it.
 #[must_use]
 pub fn cost(outcome: &Outcome, unit: Unit) -> u64 {
+    if let Some(time) = GpuTime::of(outcome) {
+        return (time.filled * 1000.0) as u64;
+    }
     let stalls = outcome.found::<Stalls>().map_or(0, |found| found.stalls);
     outcome.issued(unit) + stalls + transactions(outcome).unwrap_or_default()
 }

@@ -26,7 +26,7 @@ pub(crate) fn of(found: &Suggestions, code: &mut Code) -> Collecting {
             threshold: trial.prediction.threshold,
             fetches: outcome.fetched(found.unit),
             simt_efficiency: outcome.simt_efficiency(),
-            barrier_operations: outcome.tally.barrier_operations.unwrap_or_default(),
+            barrier_operations: outcome.waits(found.unit).unwrap_or_default(),
         });
     }
     let (model, unit) = (brief(&found.before.heuristic), found.unit.name());
