@@ -198,7 +198,7 @@ fn as_table(found: &Suggestions, subject: &Subject, source: &mut Source) -> Stri
         let pattern = candidate.pattern.name().to_owned();
         [format!("{before}{at}"), function, candidate.at.to_string(), pattern, lanes]
     };
-    let pays = |tried: &&Tried| tried.cost(unit).is_some_and(|cost| cost < before);
+    let pays = |tried: &&Tried| tried.trials.first().is_some_and(|trial| found.pays(&trial.outcome));
     let gained = found.tried.iter().filter(pays).count();
     for tried in found.tried.iter().filter(pays) {
         let trial = &tried.trials[0];

@@ -10,20 +10,33 @@ use crate::support::{root, succeed};
 
 /// A trace of a benchmark with 32 threads and so many tasks.
 fn traced(folder: &Path, program: &str, tasks: u32) -> PathBuf {
+    traced_by(folder, program, 32, tasks)
+}
+
+/// The same with so many threads.
+fn traced_by(folder: &Path, program: &str, threads: u32, tasks: u32) -> PathBuf {
     let (binary, trace) = (folder.join(program), folder.join(format!("{program}.{tasks}")));
     let source = root().join(format!("workloads/speculation/{program}/{program}.c"));
     let mut command = Command::new("gcc");
     command.args(["-std=gnu11", "-O2", "-g", "-fno-math-errno", "-pthread", "-I"]).arg(root().join("include"));
     let built = command.arg("-o").args([&binary, &source]).arg("-lm").output().expect("gcc runs");
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-    let arguments = ["-o", trace.to_str().unwrap(), binary.to_str().unwrap(), "-p", "32", "-n", &tasks.to_string()];
-    succeed("trace", &arguments);
+    let [threads, tasks] = [threads, tasks].map(|number| number.to_string());
+    succeed("trace", &["-o", trace.to_str().unwrap(), binary.to_str().unwrap(), "-p", &threads, "-n", &tasks]);
     trace
 }
 
+/// The paper's mechanism alone. Under `hanoi` lanes of mcb, mc-gpu and gpu-mcml meet at the marks without a prediction.
+const MODEL: &str = "barrier:placement=structured,predicate=4";
+
 /// The rows without and with a prediction.
 fn replayed(trace: &Path, prediction: &str) -> [Value; 2] {
-    let arguments = ["--predict", prediction, "--check", "--schedule-hash", "--json", trace.to_str().unwrap()];
+    under(MODEL, trace, prediction)
+}
+
+fn under(model: &str, trace: &Path, prediction: &str) -> [Value; 2] {
+    let how = ["-H", model, "--predict", prediction, "--check", "--schedule-hash", "--json", "-W", "32"];
+    let arguments = [&how[..], &[trace.to_str().unwrap()]].concat();
     let json: Value = serde_json::from_str(&succeed("replay", &arguments)).unwrap();
     [0, 1].map(|i| json["results"][i].clone())
 }
@@ -47,6 +60,22 @@ fn rsbench_pathtracer_and_gpu_mcml_come_half_of_the_way_to_full_warps() {
         let packed = before["thread_instructions"].as_u64().unwrap() / 32;
         let (gained, to_gain) = (fetches(&before) - fetches(&after), fetches(&before) - packed);
         assert!(2 * gained >= to_gain, "{program}: {} to {}, packed {packed}", fetches(&before), fetches(&after));
+    }
+}
+
+#[test]
+fn a_wait_gains_nothing_where_lanes_that_yielded_meet_already() {
+    // By an H200's counters, without any wait and with one of all lanes at the mark, in thousandths.
+    let folder = tempfile::tempdir().unwrap();
+    for (program, without, with) in [("mcb", 292, 303), ("mc-gpu", 201, 212)] {
+        let trace = traced_by(folder.path(), program, 256, 2048);
+        let [before, after] = under("hanoi:predicate=4", &trace, "marks");
+        assert_eq!(before["fetches"], after["fetches"], "{program}");
+        let efficiency = (before["gpu_efficiency"].as_f64().unwrap() * 1000.0) as i64;
+        assert!((efficiency - without).abs() < 40 && (efficiency - with).abs() < 40, "{program}: {efficiency}");
+        // Else they wait for each other behind the inner loop.
+        let [apart, _] = under(MODEL, &trace, "marks");
+        assert!(10 * fetches(&apart) > 12 * fetches(&before), "{program}");
     }
 }
 
@@ -85,7 +114,7 @@ fn the_marked_place_is_suggested_first_of_those_that_look_alike() {
         let trace = traced(folder.path(), program, tasks);
         let json: Value = serde_json::from_str(&succeed(
             "lockstep",
-            &["suggest", "--candidates", "8", "--together", "1", "--json", trace.to_str().unwrap()],
+            &["suggest", "-H", MODEL, "--candidates", "8", "--together", "1", "--json", trace.to_str().unwrap()],
         ))
         .unwrap();
         let best = &json["places"][0];

@@ -74,15 +74,49 @@ fn places_are_ranked_by_the_cycles_that_replay_counts() {
         costs.push(trials[0]["cost"].as_u64().unwrap());
     }
     assert!(costs.len() == 4 && costs.is_sorted(), "{costs:?}");
-    // Without them the cost is what is issued.
-    let found = suggested(&["--candidates", "1", "--threshold", "8", &trace]);
-    let trial = &found["places"][0]["trials"][0];
-    assert_eq!((&trial["cost"], &found["instructions"]), (&trial["issued"], &"GPU instructions".into()));
     // Under a model that was named, in its fetches.
     let found = suggested(&["-H", "hanoi", "--candidates", "1", "--threshold", "8", &trace]);
     let trial = &found["places"][0]["trials"][0];
     let issued = trial["fetches"].as_u64().unwrap() + trial["barrier_operations"].as_u64().unwrap();
     assert_eq!((&trial["cost"], &found["instructions"]), (&issued.into(), &"fetches".into()));
+}
+
+#[test]
+fn places_are_ranked_by_a_gpus_time_and_those_that_gain_none_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let (program, trace) = (folder.path().join("rsbench"), folder.path().join("trace.bin"));
+    build(&root().join("workloads/speculation/rsbench/rsbench.c"), &program, &["-fno-math-errno"]);
+    let (program, trace) = (program.to_str().unwrap(), trace.to_str().unwrap());
+    let words = ["-p", "32", "-n", "256"];
+    succeed("trace", &[&["--memory", "-o", trace, program][..], &words].concat());
+    let how = ["--candidates", "6", "--together", "1", "--region", "kernel", trace];
+    let found = suggested(&how);
+    assert_eq!((&found["ranked_by"], &found["instructions"]), (&"time".into(), &"GPU instructions".into()));
+    let places = found["places"].as_array().unwrap();
+    for place in places.iter().take(2) {
+        let trial = &place["trials"][0];
+        let rows = rows(folder.path(), &["--memory", "--region", "kernel", "--predict", &typed(place, trial), trace]);
+        assert_eq!(found["before"]["cost"], rows[0]["gpu_filled_time"]);
+        assert_eq!((&trial["cost"], &trial["issued"]), (&rows[1]["gpu_filled_time"].into(), &rows[1]["gpu_issued"].into()));
+    }
+    // Those that issue more come last.
+    let before = found["before"]["issued"].as_u64().unwrap();
+    let rank = |place: &Value| {
+        let of = |name: &str| place["trials"][0][name].as_u64().unwrap();
+        (of("issued") > before, of("cost"))
+    };
+    assert!(places.is_sorted_by_key(rank), "{found}");
+    // The mark halves what is issued; each nuclide's poles are other lines of memory.
+    let said = succeed("lockstep", &[&["suggest"], &how[..]].concat());
+    let named = said.lines().find(|line| line.starts_with("rsbench.c:79: bound by memory: "));
+    assert!(named.is_some_and(|line| line.ends_with(" times fewer instructions gain no time")), "{said}");
+    // Without addresses instructions rank, and it is said that the time is unknown.
+    succeed("trace", &[&["-o", trace, program][..], &words].concat());
+    let found = suggested(&how);
+    let trial = &found["places"][0]["trials"][0];
+    assert_eq!((&found["ranked_by"], &trial["cost"]), (&"instructions".into(), &trial["issued"]));
+    let said = succeed("lockstep", &[&["suggest"], &how[..]].concat());
+    assert!(said.contains("is unknown without addresses (trace --memory)") && !said.contains("bound by"), "{said}");
 }
 
 #[test]

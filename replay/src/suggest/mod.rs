@@ -73,6 +73,13 @@ pub fn cost(outcome: &Outcome, unit: Unit) -> u64 {
     outcome.issued(unit) + stalls + transactions(outcome).unwrap_or_default()
 }
 
+/// By which outcomes are ranked, the least first: those that issue more than before come last where a time ranks, which
+/// is known only to a factor; then by cost.
+fn rank(outcome: &Outcome, before: &Outcome, unit: Unit) -> (bool, u64) {
+    let issues_more = outcome.issued(unit) > before.issued(unit) && GpuTime::of(outcome).is_some();
+    (issues_more, cost(outcome, unit))
+}
+
 /// A candidate with its trials.
 #[derive(Clone, Debug)]
 pub struct Tried {
@@ -89,11 +96,6 @@ impl Tried {
         self.trials.iter().map(|trial| trial.outcome.issued(unit)).min()
     }
 
-    /// What the best of its trials costs; none when none ran to its end.
-    #[must_use]
-    pub fn cost(&self, unit: Unit) -> Option<u64> {
-        self.trials.first().map(|trial| cost(&trial.outcome, unit))
-    }
 }
 
 /// Several places at once.
@@ -112,7 +114,7 @@ pub struct Suggestions {
     pub before: Outcome,
     /// How many candidates there were.
     pub candidates: usize,
-    /// Those that were tried, the one that costs least first.
+    /// Those that were tried, the one that costs least first; where a time ranks, those that issue more than before last.
     pub tried: Vec<Tried>,
     /// Several places at once; none where that costs no less than the best one alone.
     pub together: Option<Together>,
@@ -121,6 +123,12 @@ pub struct Suggestions {
 }
 
 impl Suggestions {
+    /// Whether an outcome costs less than without a prediction.
+    #[must_use]
+    pub fn pays(&self, outcome: &Outcome) -> bool {
+        rank(outcome, &self.before, self.unit) < rank(&self.before, &self.before, self.unit)
+    }
+
     /// The place or places at which collecting lanes costs least; none where not to costs as little.
     #[must_use]
     pub fn best(&self) -> Vec<(Candidate, Prediction)> {
@@ -128,7 +136,7 @@ impl Suggestions {
             return together.places.clone();
         }
         let first = self.tried.first().and_then(|tried| Some((tried.candidate, tried.trials.first()?)));
-        let pays = first.filter(|(_, trial)| cost(&trial.outcome, self.unit) < cost(&self.before, self.unit));
+        let pays = first.filter(|(_, trial)| self.pays(&trial.outcome));
         pays.map(|(candidate, trial)| (candidate, trial.prediction.clone())).into_iter().collect()
     }
 }
@@ -175,11 +183,12 @@ pub fn suggest(
         trials.retain(|trial| trial.outcome.is_complete());
         // Those that wait for more lanes come first, and stay there where they cost as much.
         trials.sort_by_key(|trial| std::cmp::Reverse(trial.prediction.threshold.unwrap_or(usize::MAX)));
-        trials.sort_by_key(|trial| cost(&trial.outcome, search.unit));
+        trials.sort_by_key(|trial| rank(&trial.outcome, &before, search.unit));
         tried.push(Tried { candidate: *candidate, trials });
     }
-    tried.sort_by_key(|tried| tried.cost(search.unit).unwrap_or(u64::MAX));
-    let together = together(prepared, search, options, cost(&before, search.unit), &tried)?;
+    let first = |tried: &Tried| tried.trials.first().map(|trial| rank(&trial.outcome, &before, search.unit));
+    tried.sort_by_key(|tried| first(tried).unwrap_or((true, u64::MAX)));
+    let together = together(prepared, search, options, &before, &tried)?;
     Ok(Suggestions { before, candidates: candidates.len(), tried, together, unit: search.unit })
 }
 
@@ -191,13 +200,14 @@ fn together(
     prepared: &Prepared,
     search: Search<'_>,
     options: &ReplayOptions,
-    before: u64,
+    before: &Outcome,
     tried: &[Tried],
 ) -> Result<Option<Together>> {
     let first = tried.first().and_then(|tried| Some((tried.candidate, tried.trials.first()?)));
     let models = std::slice::from_ref(search.model);
-    let cost = |outcome: &Outcome| cost(outcome, search.unit);
-    let Some((candidate, trial)) = first.filter(|(_, trial)| cost(&trial.outcome) < before) else { return Ok(None) };
+    let rank = |outcome: &Outcome| rank(outcome, before, search.unit);
+    let pays = |outcome: &Outcome| rank(outcome) < rank(before);
+    let Some((candidate, trial)) = first.filter(|(_, trial)| pays(&trial.outcome)) else { return Ok(None) };
     let mut best = Together { places: vec![(candidate, trial.prediction.clone())], outcome: trial.outcome.clone() };
     while best.places.len() < search.together {
         let others = tried.iter().filter(|t| !best.places.iter().any(|(candidate, _)| *candidate == t.candidate));
@@ -213,8 +223,8 @@ fn together(
             .collect::<Result<_>>()?;
         let mut next: Option<Together> = None;
         for (way, outcome) in ways.into_iter().zip(outcomes) {
-            let least = next.as_ref().map_or(cost(&best.outcome), |next| cost(&next.outcome));
-            if outcome.is_complete() && cost(&outcome) < least {
+            let least = next.as_ref().map_or(rank(&best.outcome), |next| rank(&next.outcome));
+            if outcome.is_complete() && rank(&outcome) < least {
                 let places = best.places.iter().cloned().chain([way]).collect();
                 next = Some(Together { places, outcome });
             }

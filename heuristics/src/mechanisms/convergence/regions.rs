@@ -32,6 +32,8 @@ impl Convergence {
                 let is_inside =
                     |r: &Register| !r.mask.is_disjoint(&mask) && speculation.is_before(&r.at, &behind, control_flow);
                 let place = self.registers.iter().position(is_inside).unwrap_or(self.registers.len());
+                let held = self.registers.iter().filter(|r| mask.is_subset(&r.mask)).count();
+                self.spills += u64::from(held + speculation.registers(mask) >= self.count);
                 self.registers.insert(
                     place,
                     Register {
