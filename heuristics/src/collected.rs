@@ -1,7 +1,7 @@
 //! Loops whose inner trips differ (Damani et al., CGO 2020, figures 3 and 6), at random: what `barrier` and `hanoi` do
 //! with their lanes against what the paper promises, and against figure 6 run block by block.
 
-use crate::example::schedule_predicted;
+use crate::example::{schedule_predicted, tally_predicted};
 use crate::warp::prediction::Prediction;
 use trace_format::Pc;
 
@@ -256,4 +256,45 @@ fn soft_barriers_do_what_figure_6_does_block_by_block() {
         }
     }
     assert!(differ.is_empty(), "{} differ: {:#?}", differ.len(), &differ[..differ.len().min(3)]);
+}
+
+/// Figure 2(a): 1 prolog, 2 the condition, 3 the expensive code, 4 epilog.
+const DELAYED: [&str; 2] = ["1 2b 3 4b 1 2b 4b 5", "1 2b 4b 1 2b 3 4b 5"];
+
+fn at_3() -> Prediction {
+    Prediction::at(Pc(3))
+}
+
+/// Operations on barriers, and instructions of the code by which lanes wait.
+fn taken(lanes: &[&str], prediction: Prediction) -> (Option<u64>, Option<u64>) {
+    let tallies = ["barrier", "hanoi"].map(|model| tally_predicted(model, lanes, std::slice::from_ref(&prediction)));
+    let [barrier, hanoi] = tallies.map(|tally| (tally.barrier_operations, tally.wait_instructions));
+    assert_eq!(barrier, hanoi);
+    hanoi
+}
+
+#[test]
+fn the_barriers_of_a_prediction_take_instructions() {
+    // Both join together (2), lane 0 waits at 3 (1), and so does lane 1 (1), both go on and join again (1), lane 1
+    // cancels as it leaves (2), and lane 0 after another turn (2).
+    // In code: join (3), come twice (2 each), go on (5; with a threshold 7), leave twice (4 each).
+    assert_eq!(taken(&DELAYED, at_3()), (Some(9), Some(20)));
+    assert_eq!(taken(&DELAYED, Prediction { threshold: Some(2), ..at_3() }), (Some(17), Some(22)));
+    assert_eq!(tally_predicted("barrier", &DELAYED, &[]).barrier_operations, None);
+    // Lanes that stay together wait and join again all the same: at 3, between 2 to join and 2 to cancel.
+    assert_eq!(taken(&["1 2b 3 4b 5", "1 2b 3 4b 5"], at_3()), (Some(6), Some(14)));
+}
+
+#[test]
+fn barriers_of_predictions_take_registers_of_hanoi() {
+    // Of DELAYED: where lanes part at 2, one is filled behind the loop and one for the branch; this one is not where
+    // lane 0 waits at once. The prediction has one more, with a threshold three.
+    let spills = |registers: usize, predictions: &[Prediction]| {
+        let tally = tally_predicted(&format!("hanoi:registers={registers}"), &DELAYED, predictions);
+        tally.barrier_spills.unwrap()
+    };
+    assert!(spills(2, &[]) == 0 && spills(1, &[]) > 0);
+    assert!(spills(2, &[at_3()]) == 0 && spills(1, &[at_3()]) > 0);
+    let soft = Prediction { threshold: Some(2), ..at_3() };
+    assert!(spills(4, std::slice::from_ref(&soft)) == 0 && spills(3, &[soft]) > 0);
 }

@@ -280,14 +280,18 @@ impl Ranking {
     fn said(self, unit: Unit) -> String {
         let unit_name = unit.name();
         match self {
-            Ranking::Time => "gain: the time of an NVIDIA H200 full of such lanes without collecting / with it".to_owned(),
+            Ranking::Time => {
+                "gain: the time of an NVIDIA H200 full of such lanes without collecting / with it".to_owned()
+            }
             Ranking::Cycles => format!(
                 "cycles: {unit_name} and those to wait, one each, and what --memory and --load-latency add; gain: \
                  cycles without collecting / with it"
             ),
             Ranking::Issued => {
                 let why = match unit {
-                    Unit::Gpu => ": what time that gains is unknown without addresses (trace --memory) in warps of 32 lanes",
+                    Unit::Gpu => {
+                        ": what time that gains is unknown without addresses (trace --memory) in warps of 32 lanes"
+                    }
                     Unit::Processor => "",
                 };
                 format!("gain: {unit_name} without collecting / {unit_name} and those to wait with it{why}")
@@ -308,7 +312,9 @@ fn gains_no_time(found: &Suggestions, mut name: impl FnMut(&Candidate) -> String
     let mut text = String::new();
     for tried in &found.tried {
         let least = tried.trials.iter().min_by_key(|trial| trial.outcome.issued(unit));
-        let Some((trial, after)) = least.and_then(|trial| Some((trial, GpuTime::of(&trial.outcome)?))) else { continue };
+        let Some((trial, after)) = least.and_then(|trial| Some((trial, GpuTime::of(&trial.outcome)?))) else {
+            continue;
+        };
         let fewer = trial.outcome.issued(unit) as f64;
         if fewer < FEWER * issued && after.filled >= before.filled {
             let bound = match before.filled_bound {

@@ -97,7 +97,10 @@ fn places_are_ranked_by_a_gpus_time_and_those_that_gain_none_are_named() {
         let trial = &place["trials"][0];
         let rows = rows(folder.path(), &["--memory", "--region", "kernel", "--predict", &typed(place, trial), trace]);
         assert_eq!(found["before"]["cost"], rows[0]["gpu_filled_time"]);
-        assert_eq!((&trial["cost"], &trial["issued"]), (&rows[1]["gpu_filled_time"].into(), &rows[1]["gpu_issued"].into()));
+        assert_eq!(
+            (&trial["cost"], &trial["issued"]),
+            (&rows[1]["gpu_filled_time"].into(), &rows[1]["gpu_issued"].into())
+        );
     }
     // Those that issue more come last.
     let before = found["before"]["issued"].as_u64().unwrap();

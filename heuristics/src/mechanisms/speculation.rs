@@ -107,12 +107,7 @@ const GO_ON_SOFT: Taken = Taken { operations: 1, instructions: 7 };
 
 impl Speculation {
     /// Of a program's predictions, and others behind them.
-    pub(crate) fn new(
-        program: &Program,
-        predictions: Predictions,
-        placement: Placement,
-        lanes: usize,
-    ) -> Speculation {
+    pub(crate) fn new(program: &Program, predictions: Predictions, placement: Placement, lanes: usize) -> Speculation {
         let control_flow = &program.control_flow;
         let barrier = Barrier { levels: vec![0; lanes], within: vec![0; lanes], ..Barrier::default() };
         Speculation {

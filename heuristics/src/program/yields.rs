@@ -242,7 +242,11 @@ mod tests {
         let first: &[(&[u8], Kind)] = &[count];
         let runs = [0, 1, 1, 2, 0, 1, 2, 3];
         assert_eq!(meets(&[first, &[ADD, count, BACK], &[outer], END], &runs), [0x12]);
-        assert_eq!(meets(&[first, &[count, BACK], &[ADD, outer], END], &runs), Vec::<u64>::new(), "it is the outer loop's own");
+        assert_eq!(
+            meets(&[first, &[count, BACK], &[ADD, outer], END], &runs),
+            Vec::<u64>::new(),
+            "it is the outer loop's own"
+        );
         assert_eq!(meets(&[first, &[CMPXCHG, BACK], &[outer], END], &runs), Vec::<u64>::new(), "the exit hangs on it");
         assert_eq!(meets(&[&[ADD, count, BACK], END], &[0, 0, 1]), Vec::<u64>::new(), "it is in no other loop");
     }

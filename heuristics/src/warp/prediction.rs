@@ -173,7 +173,8 @@ impl Predictions {
     /// The same, and besides where a machine has lanes meet that have yielded.
     pub(crate) fn with_meetings(&self, control_flow: &ControlFlow) -> Predictions {
         let is_new = |(at, _): &&(Pc, CollectingRegion)| self.regions.iter().all(|region| region.prediction.at != *at);
-        let of = |(at, nodes): &(Pc, CollectingRegion)| Region { prediction: Prediction::at(*at), nodes: nodes.clone() };
+        let of =
+            |(at, nodes): &(Pc, CollectingRegion)| Region { prediction: Prediction::at(*at), nodes: nodes.clone() };
         let mut all = self.clone();
         all.regions.extend(control_flow.meetings().iter().filter(is_new).map(of));
         all
@@ -321,7 +322,7 @@ fn by_function(places: Vec<PlaceId>, graph: &Graph) -> Vec<(Vec<bool>, Vec<Place
 #[cfg(test)]
 mod tests {
     use super::{Deconflict, Prediction};
-    use crate::example::{schedule_predicted, tally_predicted};
+    use crate::example::schedule_predicted;
     use trace_format::Pc;
 
     fn at(pc: u64) -> Prediction {
@@ -490,39 +491,5 @@ mod tests {
             assert_eq!(schedule_predicted("barrier", &lanes, &[prediction]), all);
         }
         assert!(all.contains("2:0-1 3:0-1 2:0-1 3:0-1"), "{all}");
-    }
-
-    /// Operations on barriers, and instructions of the code by which lanes wait.
-    fn taken(lanes: &[&str], prediction: Prediction) -> (Option<u64>, Option<u64>) {
-        let tallies = ["barrier", "hanoi"].map(|model| tally_predicted(model, lanes, std::slice::from_ref(&prediction)));
-        let [barrier, hanoi] = tallies.map(|tally| (tally.barrier_operations, tally.wait_instructions));
-        assert_eq!(barrier, hanoi);
-        hanoi
-    }
-
-    #[test]
-    fn the_barriers_of_a_prediction_take_instructions() {
-        // Of DELAYED: both join together (2), lane 0 waits at 3 (1), and so does lane 1 (1), both go on and join again (1),
-        // lane 1 cancels as it leaves (2), and lane 0 after another turn (2).
-        // In code: join (3), come twice (2 each), go on (5; with a threshold 7), leave twice (4 each).
-        assert_eq!(taken(&DELAYED, at(3)), (Some(9), Some(20)));
-        assert_eq!(taken(&DELAYED, Prediction { threshold: Some(2), ..at(3) }), (Some(17), Some(22)));
-        assert_eq!(tally_predicted("barrier", &DELAYED, &[]).barrier_operations, None);
-        // Lanes that stay together wait and join again all the same: at 3, between 2 to join and 2 to cancel.
-        assert_eq!(taken(&["1 2b 3 4b 5", "1 2b 3 4b 5"], at(3)), (Some(6), Some(14)));
-    }
-
-    #[test]
-    fn barriers_of_predictions_take_registers_of_hanoi() {
-        // Of DELAYED: where lanes part at 2, one is filled behind the loop and one for the branch; this one is not where
-        // lane 0 waits at once. The prediction has one more, with a threshold three.
-        let spills = |registers: usize, predictions: &[Prediction]| {
-            let tally = tally_predicted(&format!("hanoi:registers={registers}"), &DELAYED, predictions);
-            tally.barrier_spills.unwrap()
-        };
-        assert!(spills(2, &[]) == 0 && spills(1, &[]) > 0);
-        assert!(spills(2, &[at(3)]) == 0 && spills(1, &[at(3)]) > 0);
-        let soft = Prediction { threshold: Some(2), ..at(3) };
-        assert!(spills(4, std::slice::from_ref(&soft)) == 0 && spills(3, &[soft]) > 0);
     }
 }

@@ -95,7 +95,6 @@ impl Tried {
     pub fn issued(&self, unit: Unit) -> Option<u64> {
         self.trials.iter().map(|trial| trial.outcome.issued(unit)).min()
     }
-
 }
 
 /// Several places at once.
@@ -114,7 +113,8 @@ pub struct Suggestions {
     pub before: Outcome,
     /// How many candidates there were.
     pub candidates: usize,
-    /// Those that were tried, the one that costs least first; where a time ranks, those that issue more than before last.
+    /// Those that were tried, the one that costs least first; where a time ranks, those that issue more than before
+    /// come last.
     pub tried: Vec<Tried>,
     /// Several places at once; none where that costs no less than the best one alone.
     pub together: Option<Together>,
