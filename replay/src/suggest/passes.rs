@@ -183,7 +183,9 @@ fn fused(
     let estimate = |(branch, callee): (Pc, Pc)| {
         let prediction = Prediction { from: vec![branch], ..Prediction::of_calls(callee) };
         let outcome = prepared.replay_predicting(&[prediction], std::slice::from_ref(search.model), options)?.remove(0);
-        let (at, callee, issued) = (Some(branch), Some(callee), outcome.issued(search.unit));
+        // In the fused code lanes meet by barriers of branches, an instruction each: nobody is asked.
+        let issued = outcome.fetched(search.unit) + outcome.tally.barrier_operations.unwrap_or_default();
+        let (at, callee) = (Some(branch), Some(callee));
         let estimate = Estimate { pass: Pass::Fcs, at, callee, before, issued, basis: Basis::Replayed };
         Ok(outcome.is_complete().then_some(estimate))
     };
