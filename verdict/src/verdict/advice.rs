@@ -119,8 +119,8 @@ pub(super) struct Advisor<'a> {
     pub evidence: &'a Evidence,
     /// What locks cost, where lanes wait for one.
     pub locking: Option<&'a Locking>,
-    /// Branches at which the model's lanes do not part, since their arms run predicated. The verdict's efficiency counts
-    /// lanes as active there.
+    /// Branches at which the model's lanes do not part, since their arms run predicated. The verdict's efficiency
+    /// counts lanes as active there.
     pub predicated: BTreeSet<Pc>,
 }
 
@@ -169,8 +169,8 @@ impl Advisor<'_> {
         causes.charges.iter().copied().filter(move |(charge, _)| !is_off(charge))
     }
 
-    /// The efficiency when so many lost slots are saved. The verdict's efficiency may be of a GPU's instructions, so slots
-    /// are scaled by the ratio of the two losses.
+    /// The efficiency when so many lost slots are saved. The verdict's efficiency may be of a GPU's instructions, so
+    /// slots are scaled by the ratio of the two losses.
     fn without(&self, slots: u64) -> f64 {
         let all = self.outcome.counts.fetches() as f64 * self.outcome.warp_size as f64;
         let active = self.efficiency * all;

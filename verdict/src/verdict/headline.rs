@@ -7,7 +7,6 @@ use replay::view::View;
 use super::balance::{self, Balance};
 use super::coverage::{Coverage, share};
 use super::locking::Locking;
-use super::spread::Spread;
 use super::{FAR_APART, Figure, Items};
 
 /// Whether lockstep knows what lanes wait for.
@@ -100,7 +99,7 @@ pub(super) fn of(
         Waits::NotAllOrdered if is_apart => format!("at most {} SIMT efficiency {on}", share(figure.most)),
         Waits::NotAllOrdered => format!("at most {} SIMT efficiency {on}", share(figure.efficiency)),
         // Else a line of its own says the range.
-        Waits::AllOrdered if is_apart && Spread::of(figure).is_none() => {
+        Waits::AllOrdered if is_apart && figure.spread().is_none() => {
             format!("between {} and {} SIMT efficiency {on}", share(figure.least), share(figure.most))
         }
         Waits::AllOrdered => format!("{} SIMT efficiency {on}", share(figure.efficiency)),

@@ -112,6 +112,14 @@ pub struct Figure {
     pub lanes: usize,
 }
 
+impl Figure {
+    /// Where a GPU's own figure lies; none for machines that were not compared with one.
+    fn spread(&self) -> Option<Spread> {
+        let is_compared = self.machine == Some(Machine::Nvidia.name());
+        is_compared.then(|| Spread::with_models(self.efficiency, (self.least, self.most))).flatten()
+    }
+}
+
 /// What a verdict is computed from.
 pub(crate) struct Case<'a> {
     pub(crate) trace: &'a Trace,
@@ -227,7 +235,7 @@ impl Verdict {
 
     /// Where the efficiency of a GPU's own code lies.
     fn spread(&self) -> Option<Spread> {
-        Spread::of(&self.figure).filter(|_| self.holds && !self.is_at_most)
+        self.figure.spread().filter(|_| self.holds && !self.is_at_most)
     }
 
     /// As lines for people: the headline, coverage, warnings, what is known, the worst places.
