@@ -14,6 +14,7 @@ use crate::view::first_look::tasks::{Task, TaskFunctions};
 use crate::view::locks::{self, Action, LockKind};
 use crate::view::sync_stack::SyncStack;
 use crate::view::waits::conditions::{ConditionCall, is_of_condition};
+use crate::view::waits::hand_overs::{HandOver, What};
 use crate::view::waits::own_locks::{Acts, Uses};
 use crate::view::waits::semaphores::SemaphoreUse;
 use crate::waiting::{Code, Follower, Turns};
@@ -94,6 +95,8 @@ pub(in crate::view) struct ThreadSurvey {
     pub inits: Vec<BarrierInit>,
     pub locks: FxHashMap<u64, LockKind>,
     pub semaphores: FxHashMap<u64, SemaphoreUse>,
+    /// What it posts, and has waited for.
+    pub hand_overs: Vec<HandOver>,
     /// What it does with words that may be locks of the program's own.
     pub words: Uses,
     /// Its calls that wait for a condition, or say that it holds.
@@ -190,7 +193,8 @@ fn survey_thread(
                     surveyor.found.words.block(acts, block, memory);
                 }
                 if needs_ways {
-                    surveyor.found.words.ran(block, length);
+                    let own = Some(memory).filter(|_| !surveyor.stack.in_leaf());
+                    surveyor.found.words.ran(acts, (block, length), own);
                 }
                 surveyor.instructions += u64::from(length);
                 if look.is_some() || tasks.is_watching() {
@@ -208,7 +212,8 @@ fn survey_thread(
                     surveyor.found.words.block(acts, block, memory);
                 }
                 if needs_ways {
-                    surveyor.found.words.ran(block, executed);
+                    let own = Some(memory).filter(|_| !surveyor.stack.in_leaf());
+                    surveyor.found.words.ran(acts, (block, executed), own);
                 }
                 if let Some(follower) = &mut follower {
                     follower.interrupt();
@@ -239,6 +244,10 @@ fn survey_thread(
                 }
                 if let Event::FutexWait { address, .. } = event {
                     surveyor.found.words.waits(address);
+                }
+                let yields = matches!(event, Event::Enter { function: SyncFunction::Yield, .. });
+                if yields || matches!(event, Event::FutexWait { .. }) && !surveyor.stack.in_leaf() {
+                    surveyor.found.words.yields();
                 }
                 surveyor.event(event);
                 if let Event::Enter { function: SyncFunction::ThreadBody, object, .. } = event {
@@ -410,8 +419,13 @@ impl Surveyor {
         if is_of_condition(function) {
             self.found.conditions.push(ConditionCall { function, condition: object, seq });
         }
-        if function == SyncFunction::SemaphorePost {
-            self.found.semaphores.entry(object).or_default().post();
+        match function {
+            SyncFunction::SemaphorePost => {
+                self.found.semaphores.entry(object).or_default().post();
+                self.hand_over(true, What::Semaphore(object), seq);
+            }
+            SyncFunction::DoacrossPost => self.hand_over(true, self.iteration(argument), seq),
+            _ => {}
         }
         if let Some(Action::Take { kind, .. }) = locks::action(function) {
             self.found.locks.entry(locks::object_of(function, object)).or_insert(kind);
@@ -454,7 +468,9 @@ impl Surveyor {
             }
             SyncFunction::SemaphoreWait | SyncFunction::SemaphoreTryWait if result as u32 == 0 => {
                 self.found.semaphores.entry(left.object).or_default().wait();
+                self.hand_over(false, What::Semaphore(left.object), seq);
             }
+            SyncFunction::DoacrossWait => self.hand_over(false, self.iteration(left.argument), seq),
             // The functions return an `int`, 0 for success.
             SyncFunction::ThreadCreate if result as u32 == 0 => self.found.creates.push(self.create),
             SyncFunction::ThreadJoin if result as u32 == 0 => {
@@ -467,6 +483,15 @@ impl Surveyor {
             }
             _ => {}
         }
+    }
+
+    fn hand_over(&mut self, posts: bool, what: What, seq: Seq) {
+        self.found.hand_overs.push(HandOver { posts, what, seq });
+    }
+
+    /// The iteration of this number of a doacross loop, here.
+    fn iteration(&self, number: u64) -> What {
+        What::Iteration { number, after: (self.found.bodies.len() as u32, self.found.waits.len() as u32) }
     }
 
     /// The thread goes on with another team, of another construct if it is the first.

@@ -2,6 +2,7 @@
 //! locks, locks of a program's own, and waits that order nothing.
 
 pub(super) mod conditions;
+pub(super) mod hand_overs;
 pub(super) mod own_locks;
 pub(super) mod semaphores;
 pub(super) mod unordered;
