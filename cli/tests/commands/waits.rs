@@ -27,6 +27,7 @@ enum Form {
     ByHalf,
     Barrier,
     Ordered,
+    Chain,
 }
 
 impl Form {
@@ -41,14 +42,16 @@ impl Form {
             // Lanes beside the lock work together, before or after the others.
             Form::ByHalf => 1.0 / (1.0 + (turns / 2.0).max(1.0)),
             Form::Barrier => 1.0 / LANES,
+            Form::Chain => holders / LANES,
             Form::Ordered => 2.0 / (1.0 + LANES),
         }
     }
 
     /// The same where locks have no effect.
-    fn without_locks(self) -> f64 {
+    fn without_locks(self, holders: f64) -> f64 {
         match self {
             Form::Ordered => 1.0,
+            Form::Chain => self.right(holders),
             _ => self.right(LANES),
         }
     }
@@ -64,7 +67,7 @@ struct Kind {
 }
 
 const fn kind(name: &'static str, number: u32) -> Kind {
-    Kind { name, number, holders: 1.0, is_openmp: number >= 10 && number <= 14 || number >= 19 }
+    Kind { name, number, holders: 1.0, is_openmp: number >= 10 && number <= 14 || number >= 19 && number != 21 }
 }
 
 /// The kinds of locks of `kinds.c`.
@@ -88,12 +91,15 @@ const LOCKS: [Kind; 17] = [
     kind("futex of its own", 16),
 ];
 
-/// Its barriers, and sections in order.
-const MEETINGS: [(Kind, Form); 4] = [
+/// Its barriers, sections in order, and what threads hand on.
+const MEETINGS: [(Kind, Form); 7] = [
     (kind("barrier", 17), Form::Barrier),
     (kind("barrier of a condition", 18), Form::Barrier),
     (kind("OpenMP barrier", 19), Form::Barrier),
     (kind("ordered", 20), Form::Ordered),
+    (kind("semaphores handed on", 21), Form::Chain),
+    (kind("doacross", 22), Form::Chain),
+    (Kind { holders: 2.0, ..kind("doacross, by two", 23) }, Form::Chain),
 ];
 
 fn traced(program: &str, arguments: &[&str], folder: &Path) -> String {
@@ -128,7 +134,7 @@ fn wrong(kind: Kind, form: Form, compiler: &str, optimisation: &str) -> Option<S
         flags.push(if compiler == "gcc" { "-fopenmp" } else { "-fopenmp=libomp" });
     }
     let program = built("kinds.c", &[compiler], &flags, folder.path());
-    let right = [form.right(kind.holders), form.without_locks()];
+    let right = [form.right(kind.holders), form.without_locks(kind.holders)];
     let is_own = kind.number == 15 || kind.number == 16;
     judged(&traced(&program, &[], folder.path()), &right[..if is_own { 1 } else { 2 }])
         .map(|found| format!("{} {form:?} {compiler} {optimisation}: {found}", kind.name))
@@ -141,18 +147,34 @@ fn judged(trace: &str, right: &[f64]) -> Option<String> {
     (!is_near).then(|| format!("{found:.3?}, not {right:.3?}"))
 }
 
-/// The locks of `atomics.cpp`.
-const ATOMICS: [&str; 4] = ["atomic_flag", "atomic exchanged", "atomic compared", "atomic looked at and exchanged"];
+/// The locks of `atomics.cpp`, and its barriers.
+const ATOMICS: [&str; 7] = [
+    "atomic_flag",
+    "atomic exchanged",
+    "atomic compared",
+    "atomic looked at and exchanged",
+    "tickets",
+    "tickets of a lock found by its address",
+    "tickets kept",
+];
+const BARRIERS: [(usize, &str); 5] = [
+    (9, "barrier with a generation"),
+    (10, "barrier with a sense"),
+    (11, "barrier by plain stores"),
+    (12, "barrier of a futex"),
+    (13, "barrier of a count alone"),
+];
 
 /// What is not right about a lock made of std::atomic.
 fn wrong_of_atomics(kind: usize, form: Form, compiler: &str, optimisation: &str) -> Option<String> {
     let folder = tempfile::tempdir().unwrap();
-    let number = Form::OF_LOCKS.iter().position(|of| *of == form).unwrap();
+    let number = Form::OF_LOCKS.iter().position(|of| *of == form).unwrap_or(0);
     let defines = [format!("-DKIND={kind}"), format!("-DFORM={number}")];
     let flags = [optimisation, "-w", "-std=c++17", "-pthread", &defines[0], &defines[1]];
     let program = built("atomics.cpp", &[compiler], &flags, folder.path());
+    let name = ATOMICS.get(kind).or(BARRIERS.iter().find(|(number, _)| *number == kind).map(|(_, name)| name));
     judged(&traced(&program, &[], folder.path()), &[form.right(1.0)])
-        .map(|found| format!("{} {form:?} {compiler} {optimisation}: {found}", ATOMICS[kind]))
+        .map(|found| format!("{} {form:?} {compiler} {optimisation}: {found}", name.unwrap()))
 }
 
 /// What threads do that wait for a lock is a part of these programs, and differs from run to run.

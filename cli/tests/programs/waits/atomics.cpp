@@ -89,6 +89,7 @@ static void take(int n) {
         before->next.store(mine, std::memory_order_release);
         while (mine->waits.load(std::memory_order_acquire)) sched_yield();
     }
+    sched_yield(); // so that others queue
 }
 static void give(int n) {
     Node *mine = &nodes[n], *expected = mine;
@@ -102,17 +103,21 @@ static void give(int n) {
 struct Node {
     std::atomic<bool> busy;
 };
-static std::atomic<Node *> tails[2] = {new Node(), new Node()};
-static thread_local Node *mine[2], *before[2];
+static Node nodes[2 * LANES + 2];
+static std::atomic<Node *> tails[2] = {&nodes[0], &nodes[1]};
+static std::atomic<int> used = 2;
+static thread_local Node *mine[2], *others[2];
 static void take(int n) {
-    if (!mine[n]) mine[n] = new Node();
+    if (!mine[n]) mine[n] = &nodes[used++];
     mine[n]->busy.store(true, std::memory_order_relaxed);
-    before[n] = tails[n].exchange(mine[n], std::memory_order_acq_rel);
-    while (before[n]->busy.load(std::memory_order_acquire)) sched_yield();
+    Node *before = tails[n].exchange(mine[n], std::memory_order_acq_rel);
+    while (before->busy.load(std::memory_order_acquire)) sched_yield();
+    others[n] = before;
+    sched_yield();
 }
 static void give(int n) {
     mine[n]->busy.store(false, std::memory_order_release);
-    mine[n] = before[n];
+    mine[n] = others[n];
 }
 #elif KIND == 9 // the last begins a generation
 static std::atomic<int> arrived, generation;

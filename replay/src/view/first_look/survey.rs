@@ -190,7 +190,7 @@ fn survey_thread(
             Item::Block { block, memory, .. } => {
                 let length = lengths[block.index()];
                 if acts.has(block) && !surveyor.stack.in_leaf() {
-                    surveyor.found.words.block(acts, block, memory);
+                    surveyor.found.words.block(acts, (block, length), memory);
                 }
                 if needs_ways {
                     let own = Some(memory).filter(|_| !surveyor.stack.in_leaf());
@@ -209,7 +209,7 @@ fn survey_thread(
             }
             Item::Partial { block, executed, memory, .. } => {
                 if acts.has(block) && !surveyor.stack.in_leaf() {
-                    surveyor.found.words.block(acts, block, memory);
+                    surveyor.found.words.block(acts, (block, executed), memory);
                 }
                 if needs_ways {
                     let own = Some(memory).filter(|_| !surveyor.stack.in_leaf());

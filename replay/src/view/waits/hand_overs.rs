@@ -106,7 +106,8 @@ fn of_semaphore(calls: &[(Seq, bool, Call)], first: u64) -> Option<Vec<(Call, Ca
     Some(pairs)
 }
 
-/// The same of iterations; none where two have one number, as in loops of several dimensions.
+/// The same of iterations; none where two have one number, as in loops of several dimensions. Clang's loops ask also for
+/// iterations that do not exist: nobody waits for these.
 fn of_iterations(calls: &[(Seq, bool, Call, u64, (u32, u32))]) -> Option<Vec<(Call, Call)>> {
     let (mut seen, mut last, mut pairs) = (FxHashSet::default(), FxHashMap::default(), Vec::new());
     for (_, is_post, call, number, after) in calls {
@@ -115,8 +116,10 @@ fn of_iterations(calls: &[(Seq, bool, Call, u64, (u32, u32))]) -> Option<Vec<(Ca
                 return None;
             }
             last.insert(*number, *call);
+        } else if let Some(post) = last.get(number) {
+            pairs.push((*post, *call));
         } else {
-            pairs.push((*last.get(number)?, *call));
+            seen.insert((*number, *after));
         }
     }
     Some(pairs)
@@ -157,6 +160,9 @@ mod tests {
         let first = [(1, true, one(0, 0)), (5, true, one(0, 1))];
         let second = [(2, false, one(0, 0)), (6, false, one(0, 1))];
         assert_eq!(found(&[&first, &second], None), [[Some(0), Some(1)], [Some(0), Some(1)]]);
+        // There is none before the first.
+        assert_eq!(found(&[&[(1, true, one(0, 0))], &[(2, false, one(7, 0))]], None), [[None], [None]]);
+        assert_eq!(found(&[&[(3, true, one(0, 0))], &[(2, false, one(0, 0))]], None), [[None], [None]]);
         // Of a loop of two dimensions only the first number is known.
         let again = [(1, true, one(0, 0)), (2, true, one(0, 0))];
         assert_eq!(found(&[&again, &[(3, false, one(0, 0))]], None), [vec![None; 2], vec![None]]);

@@ -26,8 +26,8 @@ pub(super) enum Found<'a> {
     Unknown,
     /// Before all of them it was in this register, of which these bits count.
     Before(Register, i64),
-    /// This instruction made it, or loaded it from memory outside of the frame; so much was added since, and so many
-    /// instructions ran since.
+    /// This instruction made it, or loaded it, or some bits of it, from memory outside of the frame; so much was added
+    /// since, and so many instructions ran since.
     Made(Instruction<'a>, i64, usize),
     Loaded(Instruction<'a>, i64, usize),
 }
@@ -110,8 +110,7 @@ pub(super) fn found<'a>(path: impl Iterator<Item = Option<Instruction<'a>>>, mut
             Operand::Register(part) => Place::Register(part.register),
             Operand::Memory => match Place::in_frame(from) {
                 Some(slot) => slot,
-                None if mask == -1 => return Found::Loaded(from, added, looked),
-                None => return Found::Unknown,
+                None => return Found::Loaded(from, added, looked),
             },
             Operand::Constant(_) | Operand::Several => return Found::Unknown,
         };

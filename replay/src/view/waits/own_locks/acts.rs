@@ -7,7 +7,7 @@ use trace_format::{BlockId, Pc, Trace};
 
 use super::super::is_in_library;
 use super::super::values::{self, Found, Place};
-use super::{barriers, tickets};
+use super::{barriers, queues, tickets};
 use crate::waiting::Code;
 
 /// What an instruction does to the word.
@@ -22,7 +22,7 @@ pub(in crate::view) enum Does {
     MayGive,
     /// It counts who has come to a barrier.
     Arrives,
-    /// It draws a ticket for the word, or counts up what is served.
+    /// It draws a ticket for the word, or counts up what is served; or queues there.
     Draws,
 }
 
@@ -60,6 +60,7 @@ pub(in crate::view) struct Acts<'a> {
     pub(super) of_atomics: FxHashSet<Pc>,
     pub(super) tickets: tickets::Acts,
     pub(super) barriers: barriers::Acts<'a>,
+    pub(super) queues: queues::Acts,
     pub(super) table: &'a SegmentTable,
 }
 
@@ -127,7 +128,8 @@ impl<'a> Acts<'a> {
         let of_atomics = stores.filter(is_of_atomics).collect();
         let by_block = by_block.into_iter().map(Vec::into_boxed_slice).collect();
         let (tickets, barriers) = (tickets::Acts::of(trace, table), barriers::Acts::of(trace, table));
-        Acts { by_block, of_atomics, tickets, barriers, table }
+        let queues = queues::Acts::of(trace, table);
+        Acts { by_block, of_atomics, tickets, barriers, queues, table }
     }
 
     /// Of a trace whose lanes are told as they are.
@@ -137,19 +139,24 @@ impl<'a> Acts<'a> {
             of_atomics: FxHashSet::default(),
             tickets: tickets::Acts::default(),
             barriers: barriers::Acts::none(trace),
+            queues: queues::Acts::default(),
             table,
         }
     }
 
     /// Whether the way that leads to some instruction tells what it does.
     pub fn need_ways(&self) -> bool {
-        !self.tickets.is_empty() || !self.barriers.is_empty() || self.by_block.iter().flatten().any(|act| act.is_open)
+        let of_forms = !self.tickets.is_empty() || !self.barriers.is_empty() || !self.queues.is_empty();
+        of_forms || self.by_block.iter().flatten().any(|act| act.is_open)
     }
 
     /// Whether some instruction of the block may act on a lock.
     #[inline]
     pub fn has(&self, block: BlockId) -> bool {
-        !self.by_block[block.index()].is_empty() || self.tickets.has(block) || self.barriers.has(block)
+        !self.by_block[block.index()].is_empty()
+            || self.tickets.has(block)
+            || self.barriers.has(block)
+            || self.queues.has(block)
     }
 }
 

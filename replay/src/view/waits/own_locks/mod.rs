@@ -19,6 +19,7 @@
 
 mod acts;
 mod barriers;
+mod queues;
 mod tickets;
 mod uses;
 
@@ -28,6 +29,7 @@ use trace_format::Pc;
 use self::acts::{Act, Word};
 pub(in crate::view) use self::acts::{Acts, Does};
 pub(in crate::view) use self::barriers::Barriers;
+use self::queues::Queues;
 use self::tickets::Tickets;
 use self::uses::Use;
 pub(in crate::view) use self::uses::Uses;
@@ -91,12 +93,21 @@ impl OwnLocks {
         let of_last = |act: &Act| matches!(act.word, Word::Unknown);
         let those = all_acts().filter(|act| places.contains(&act.pc) && !never.contains(&act.pc));
         all.acts = those.filter_map(|act| Some((act.pc, (done(act)?, of_last(act))))).collect();
+        all.add_queues(Queues::new(threads.clone().map(|thread| &thread.queues)));
         all.add(Tickets::new(threads.clone().map(|thread| &thread.tickets)));
         let is_lock = |word| all.words.contains_key(&word);
         let barriers = Barriers::new(threads.map(|thread| &thread.barriers), is_lock);
         all.acts.extend(barriers.pcs.iter().map(|pc| (*pc, (Does::Arrives, false))));
         all.barriers = barriers;
         all
+    }
+
+    fn add_queues(&mut self, queues: Queues) {
+        let words = queues.words.into_iter().map(|word| (word, false));
+        self.words.extend(words);
+        self.acts.extend(queues.gives.into_iter().map(|pc| (pc, (Does::Gives, true))));
+        self.acts.extend(queues.leaves.into_iter().map(|pc| (pc, (Does::Gives, false))));
+        self.acts.extend(queues.queues.into_iter().map(|pc| (pc, (Does::Draws, false))));
     }
 
     fn add(&mut self, tickets: Tickets) {

@@ -125,8 +125,8 @@ fn does(code: &[Instruction], number: usize) -> Option<Does> {
 }
 
 /// What is served: its address where the code tells it, else how far it lies from where a pointer to it comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Served {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Served {
     place: Option<u64>,
     /// The address that the pointer is loaded from, or of the array in which it is, if the code tells that.
     pointer: Option<u64>,
@@ -135,13 +135,18 @@ struct Served {
 }
 
 /// Finds a value before so many instructions.
-trait Find<'a>: Fn(usize, Place) -> Found<'a> {}
+pub(super) trait Find<'a>: Fn(usize, Place) -> Found<'a> {}
 
 impl<'a, F: Fn(usize, Place) -> Found<'a>> Find<'a> for F {}
 
 impl Served {
+    /// How far from a pointer it lies, and its size.
+    pub fn at(&self) -> (i64, u16) {
+        (self.displacement, self.size)
+    }
+
     /// What an instruction accesses whose base register is found so.
-    fn by<'a>(one: Instruction, before: usize, found: impl Find<'a>) -> Option<Served> {
+    pub fn by<'a>(one: Instruction, before: usize, found: impl Find<'a>) -> Option<Served> {
         let memory = one.address()?;
         let from = |pointer, displacement| Some(Served { place: None, pointer, displacement, size: memory.size });
         let at = |place| Some(Served { place: Some(place), pointer: None, displacement: 0, size: memory.size });
@@ -250,9 +255,13 @@ pub(super) struct Uses {
 
 impl Uses {
     /// The thread runs a block, with these addresses.
-    pub fn block(&mut self, acts: &super::acts::Acts, history: &History, block: BlockId, addresses: &[u64]) {
+    pub fn block(&mut self, acts: &super::acts::Acts, history: &History, (block, executed): (BlockId, usize), addresses: &[u64]) {
         let table = acts.table;
-        for act in acts.tickets.of_block(block) {
+        let is_idle = self.has.is_empty() && self.looks_left == 0;
+        if is_idle && !acts.tickets.of_block(block).iter().any(|act| act.does == Does::Draws) {
+            return;
+        }
+        for act in acts.tickets.of_block(block).iter().filter(|act| act.number < executed) {
             let address = match act.recorded {
                 Some(at) if at >= addresses.len() => return,
                 recorded => recorded.map(|at| addresses[at]),
@@ -373,7 +382,8 @@ fn ticket<'a>(one: Instruction<'a>, found: impl Find<'a> + Copy) -> Option<(Pc, 
     [(0, 1), (1, 0)].into_iter().find_map(|(one, other)| Some((drawn(one)?, served(other)?)))
 }
 
-fn instruction<'a>(table: &'a SegmentTable, block: BlockId, number: usize) -> Option<Instruction<'a>> {
+/// The instruction of this number of a block.
+pub(super) fn instruction<'a>(table: &'a SegmentTable, block: BlockId, number: usize) -> Option<Instruction<'a>> {
     table.of_block(block).iter().flat_map(|segment| table.listing(*segment).iter()).nth(number)?
 }
 

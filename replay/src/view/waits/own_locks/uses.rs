@@ -6,7 +6,7 @@ use trace_format::{BlockId, Pc};
 
 use super::super::values::{Found, History, Place};
 use super::acts::{Act, Acts, Does, Word, does};
-use super::{barriers, tickets};
+use super::{barriers, queues, tickets};
 
 /// Words of a thread that are looked at.
 const MOST_WORDS: usize = 1 << 14;
@@ -105,6 +105,7 @@ pub(in crate::view) struct Uses {
     pub(super) refuted: FxHashSet<Pc>,
     pub(super) tickets: tickets::Uses,
     pub(super) barriers: barriers::Uses,
+    pub(super) queues: queues::Uses,
     pub(super) history: History,
     /// What instructions do whose code does not tell it.
     pub(super) resolved: FxHashMap<Pc, Option<Does>>,
@@ -117,10 +118,12 @@ pub(in crate::view) struct Uses {
 }
 
 impl Uses {
-    /// The thread runs a block that may act on locks, with these addresses, up to an instruction.
-    pub fn block(&mut self, acts: &Acts, block: BlockId, addresses: &[u64]) {
-        self.tickets.block(acts, &self.history, block, addresses);
-        for act in &acts.by_block[block.index()] {
+    /// The thread runs so many instructions of a block that may act on locks, with these addresses.
+    pub fn block(&mut self, acts: &Acts, (block, executed): (BlockId, u32), addresses: &[u64]) {
+        let executed = executed as usize;
+        self.tickets.block(acts, &self.history, (block, executed), addresses);
+        self.queues.block(acts, &self.history, (block, executed), addresses);
+        for act in acts.by_block[block.index()].iter().filter(|act| act.number < executed) {
             let mut act = *act;
             if act.is_open && !self.resolve(acts, block, &mut act) {
                 continue;
@@ -232,6 +235,7 @@ impl Uses {
     /// The thread ends: where a store has always given a word, it does so at last.
     pub fn end(&mut self) {
         self.tickets.end();
+        self.queues.end();
         for word in std::mem::take(&mut self.has) {
             let Some(used) = self.words.get_mut(&word) else { continue };
             if !used.end()
