@@ -247,8 +247,18 @@ fn survey_lanes(
     let lengths: Vec<u32> = source.segments().iter().map(|(_, segment)| segment.len() as u32).collect();
     let (instructions, episodes, posts, meet_alls) = (0, Vec::new(), Vec::new(), 0);
     let (segments, rows) = (source.segments(), KnownRows::default());
-    let mut seen =
-        Surveyor { segments, rows, lengths: &lengths, instructions, episodes, posts, meet_alls, steps, observer, level: 1 };
+    let mut seen = Surveyor {
+        segments,
+        rows,
+        lengths: &lengths,
+        instructions,
+        episodes,
+        posts,
+        meet_alls,
+        steps,
+        observer,
+        level: 1,
+    };
     let mut batch = Batch::default();
     let lanes = lanes.map(|lane| {
         let mut kept = None;

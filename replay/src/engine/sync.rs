@@ -340,8 +340,8 @@ impl Sync {
         }
     }
 
-    /// No lane is ready: lets the lowest lane that waits for a lock through, or for what is handed over, or else opens the barrier that the lowest
-    /// lane waits at. That happens only when what they wait for lies outside the replay.
+    /// No lane is ready: lets the lowest lane through that waits for a lock or for another lane, or else opens the
+    /// barrier that the lowest lane waits at. That happens only when what they wait for lies outside the replay.
     pub(crate) fn force(&mut self, counts: &mut Counts) -> LaneSet {
         counts.forced += 1;
         if let Some(lane) = self.at_lock.lowest() {

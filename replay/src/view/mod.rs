@@ -31,10 +31,10 @@ use heuristics::{SegmentId, SegmentTable};
 use trace_format::{Module, Pc, Trace};
 
 use self::cut::Cut;
-use self::first_look::code::{calls, marks};
+use self::first_look::code::{bodies, calls, marks, taskloops};
 use self::first_look::region::Choice;
 use self::first_look::segments::Looked;
-use self::first_look::survey::{ThreadSurvey, bodies, taskloops};
+use self::first_look::survey::ThreadSurvey;
 use self::plan::Plan;
 use self::threads::{Stayed, Threads, lanes_of};
 use crate::{EpisodeId, Error, GpuCost, Kept, LaneOrigin, LaneStream, LockId, Locks, Result};

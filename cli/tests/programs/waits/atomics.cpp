@@ -1,5 +1,5 @@
 // Locks that a program makes of std::atomic (KIND) in the forms of kinds.c (FORM). Without optimisation the operations
-// are functions, and what they put is a parameter. 4 to 8: locks at which threads queue; from 9 on: barriers (ROUNDS).
+// are functions, and what they put is a parameter. 4 to 8: locks at which threads queue; from 9 on: barriers (ROUNDS); 14: turns; 15: nothing.
 #include <atomic>
 #include <climits>
 #include <linux/futex.h>
@@ -174,17 +174,31 @@ static void meet() {
     arrived.fetch_add(1);
     while (arrived.load() < all) sched_yield();
 }
+#elif KIND == 14 // no barrier: each thread waits for the one before it
+static std::atomic<int> turn;
+static void meet(long id, int round) {
+    while (turn.load() < round * LANES + id) sched_yield();
+    turn.store(round * LANES + id + 1);
+}
+#else // no lock
+static void take(int) {}
+static void give(int) {}
 #endif
 
-static long total[LANES];
+static long total[LANES], own[LANES];
 static pthread_barrier_t begin;
 
 static void *work(void *a) {
     long id = (long)a;
     pthread_barrier_wait(&begin);
-#if KIND >= 9
+#if KIND == 14
     for (int round = 0; round < ROUNDS; round++) {
-        if (round % LANES == id) total[id] += inside(WORK / 4);
+        own[id] += inside(WORK / 4);
+        meet(id, round);
+    }
+#elif KIND >= 9 && KIND <= 13
+    for (int round = 0; round < ROUNDS; round++) {
+        if (round % LANES == id) own[id] += inside(WORK / 4);
         meet();
     }
 #else

@@ -152,7 +152,7 @@ static void meet(void) {
 #endif
 }
 
-static long total[LANES];
+static long total[LANES], own[LANES];
 
 // All threads begin together, so that they contend.
 static pthread_barrier_t begin;
@@ -164,7 +164,7 @@ static void *work(void *a) {
 #endif
 #if KIND >= 17 && KIND <= 19
     for (int round = 0; round < ROUNDS; round++) {
-        if (round % LANES == id) total[id] += inside(WORK / 4);
+        if (round % LANES == id) own[id] += inside(WORK / 4);
         meet();
     }
 #elif KIND == 21
@@ -176,7 +176,7 @@ static void *work(void *a) {
 #elif KIND == 10 && FORM == 0
 #pragma omp critical
     total[0] += inside(SHORT);
-    total[id] += inside(WORK);
+    own[id] += inside(WORK);
 #elif KIND == 10
 #pragma omp critical
     total[0] += inside(WORK);
@@ -215,5 +215,5 @@ int main(void) {
     for (long i = 0; i < LANES; i++) pthread_create(&threads[i], 0, work, (void *)i);
     for (int i = 0; i < LANES; i++) pthread_join(threads[i], 0);
 #endif
-    printf("%ld\n", total[0] + total[3]);
+    printf("%ld\n", total[0] + own[3]);
 }

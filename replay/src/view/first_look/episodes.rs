@@ -5,7 +5,7 @@
 //! initialised for. Episodes are numbered for all threads, lanes or not: who has none in its stream is not waited for.
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use trace_format::{Seq, SyncFunction};
+use trace_format::{Pc, Seq, SyncFunction};
 
 use crate::EpisodeId;
 use crate::view::first_look::leagues::{Leagues, is_of_construct};
@@ -47,6 +47,8 @@ pub(in crate::view) struct Episodes {
     pub hand_overs: HandOvers,
     /// By word at which threads meet at a barrier of the program's own: the first of its episodes, and how many it has.
     pub own: FxHashMap<u64, (EpisodeId, usize)>,
+    /// What counts there who has come.
+    pub arrivals: FxHashSet<Pc>,
     /// Per thread: one for each outermost parallel body, in order; none where its fork is not known.
     pub launches: Vec<Vec<Option<EpisodeId>>>,
     /// The episodes with which forked teams begin.
@@ -95,6 +97,7 @@ impl Episodes {
             conditions,
             hand_overs,
             own,
+            arrivals: barriers.pcs.clone(),
             launches: launches_of,
             inner,
             is_unsure,

@@ -3,7 +3,7 @@
 
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
-use trace_format::{Block, Chunk, Event, Item, Pc, Seq, SyncFunction, ThreadExit, ThreadId, Trace};
+use trace_format::{Block, BlockId, Chunk, Event, Item, Pc, Seq, SyncFunction, ThreadExit, ThreadId, Trace};
 
 use crate::Result;
 use crate::view::code::filter::is_of_sanitizer;
@@ -122,26 +122,6 @@ pub(in crate::view) struct ThreadSurvey {
     pub takes_locks: bool,
 }
 
-/// Where the bodies of parallel regions begin, and those of teams that run their part alone.
-pub(in crate::view) fn bodies(threads: &[ThreadSurvey]) -> Vec<Pc> {
-    let bodies = threads.iter().flat_map(|thread| &thread.bodies);
-    let parallel = bodies.filter(|body| body.function == SyncFunction::ParallelBody);
-    let alone = super::region::alone(threads).into_iter().map(Pc);
-    let mut all: Vec<Pc> = parallel.map(|body| Pc(body.object)).chain(alone).collect();
-    all.sort_unstable();
-    all.dedup();
-    all
-}
-
-/// Where the bodies of taskloops begin whose pieces are known.
-pub(in crate::view) fn taskloops(threads: &[ThreadSurvey]) -> Vec<Pc> {
-    let runs = threads.iter().flat_map(|thread| &thread.task_runs).filter(|run| run.piece.is_some());
-    let mut all: Vec<Pc> = runs.map(|run| Pc(run.object)).collect();
-    all.sort_unstable();
-    all.dedup();
-    all
-}
-
 /// Whether the function is a barrier at which threads meet.
 pub(in crate::view) fn is_barrier(function: SyncFunction) -> bool {
     matches!(function, SyncFunction::BarrierWait | SyncFunction::TeamBarrier)
@@ -189,13 +169,7 @@ fn survey_thread(
         match item {
             Item::Block { block, memory, .. } => {
                 let length = lengths[block.index()];
-                if acts.has(block) && !surveyor.stack.in_leaf() {
-                    surveyor.found.words.block(acts, (block, length), memory);
-                }
-                if needs_ways {
-                    let own = Some(memory).filter(|_| !surveyor.stack.in_leaf());
-                    surveyor.found.words.ran(acts, (block, length), own);
-                }
+                surveyor.act(acts, needs_ways, (block, length), memory);
                 surveyor.instructions += u64::from(length);
                 if look.is_some() || tasks.is_watching() {
                     look_on(&mut look, &mut surveyor, &trace.blocks()[block], length);
@@ -208,13 +182,7 @@ fn survey_thread(
                 }
             }
             Item::Partial { block, executed, memory, .. } => {
-                if acts.has(block) && !surveyor.stack.in_leaf() {
-                    surveyor.found.words.block(acts, (block, executed), memory);
-                }
-                if needs_ways {
-                    let own = Some(memory).filter(|_| !surveyor.stack.in_leaf());
-                    surveyor.found.words.ran(acts, (block, executed), own);
-                }
+                surveyor.act(acts, needs_ways, (block, executed), memory);
                 if let Some(follower) = &mut follower {
                     follower.interrupt();
                     follower.lose_stack();
@@ -306,6 +274,18 @@ impl Surveyor {
         self.bodies
             .last()
             .is_some_and(|(body, before)| self.found.bodies[*body].outermost && self.instructions == *before)
+    }
+
+    /// The thread runs so many instructions of a block, which may act on words.
+    #[inline]
+    fn act(&mut self, acts: &Acts, needs_ways: bool, (block, executed): (BlockId, u32), memory: &[u64]) {
+        let own = Some(memory).filter(|_| !self.stack.in_leaf());
+        if let Some(memory) = own.filter(|_| acts.has(block)) {
+            self.found.words.block(acts, (block, executed), memory);
+        }
+        if needs_ways {
+            self.found.words.ran(acts, (block, executed), own);
+        }
     }
 
     /// A body has begun within the thread's own. Where that is a sanitizer's, which starts all threads by a routine of
@@ -422,9 +402,9 @@ impl Surveyor {
         match function {
             SyncFunction::SemaphorePost => {
                 self.found.semaphores.entry(object).or_default().post();
-                self.hand_over(true, What::Semaphore(object), seq);
+                self.found.hand_overs.push(HandOver { posts: true, what: What::Semaphore(object), seq });
             }
-            SyncFunction::DoacrossPost => self.hand_over(true, self.iteration(argument), seq),
+            SyncFunction::DoacrossPost => self.hand_over(true, argument, seq),
             _ => {}
         }
         if let Some(Action::Take { kind, .. }) = locks::action(function) {
@@ -468,9 +448,9 @@ impl Surveyor {
             }
             SyncFunction::SemaphoreWait | SyncFunction::SemaphoreTryWait if result as u32 == 0 => {
                 self.found.semaphores.entry(left.object).or_default().wait();
-                self.hand_over(false, What::Semaphore(left.object), seq);
+                self.found.hand_overs.push(HandOver { posts: false, what: What::Semaphore(left.object), seq });
             }
-            SyncFunction::DoacrossWait => self.hand_over(false, self.iteration(left.argument), seq),
+            SyncFunction::DoacrossWait => self.hand_over(false, left.argument, seq),
             // The functions return an `int`, 0 for success.
             SyncFunction::ThreadCreate if result as u32 == 0 => self.found.creates.push(self.create),
             SyncFunction::ThreadJoin if result as u32 == 0 => {
@@ -485,13 +465,10 @@ impl Surveyor {
         }
     }
 
-    fn hand_over(&mut self, posts: bool, what: What, seq: Seq) {
-        self.found.hand_overs.push(HandOver { posts, what, seq });
-    }
-
-    /// The iteration of this number of a doacross loop, here.
-    fn iteration(&self, number: u64) -> What {
-        What::Iteration { number, after: (self.found.bodies.len() as u32, self.found.waits.len() as u32) }
+    /// The thread posts the iteration of this number of a doacross loop, or has waited for it.
+    fn hand_over(&mut self, posts: bool, number: u64, seq: Seq) {
+        let after = (self.found.bodies.len() as u32, self.found.waits.len() as u32);
+        self.found.hand_overs.push(HandOver { posts, what: What::Iteration { number, after }, seq });
     }
 
     /// The thread goes on with another team, of another construct if it is the first.
@@ -504,9 +481,8 @@ impl Surveyor {
 
     /// The thread was given iterations: of a taskloop, if it has just begun to run a piece of one.
     fn chunk(&mut self, chunk: &Chunk) {
-        if let Some(run) = self.found.task_runs.last_mut().filter(|run| chunk.site.0 == run.object) {
-            run.piece.get_or_insert(chunk.first());
-        }
+        let run = self.found.task_runs.last_mut().filter(|run| chunk.site.0 == run.object);
+        run.map(|run| run.piece.get_or_insert(chunk.first()));
     }
 
     fn innermost_parallel_body(&self) -> Option<usize> {

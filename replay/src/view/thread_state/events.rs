@@ -338,7 +338,9 @@ impl ThreadState<'_> {
             (Does::Draws, lock) if lock != word => (Does::Gives, lock),
             (_, lock) => (does, lock),
         };
-        if does == Does::Arrives {
+        // Without optimisation one instruction may count at barriers and act on locks.
+        let (pc, episodes) = (self.plan.table[segment].start(), &self.plan.episodes);
+        if episodes.own.contains_key(&word) && episodes.arrivals.contains(&pc) {
             return self.arrive(word, batch);
         }
         let Some(can_share) = self.plan.locks.is_own(word) else { return };

@@ -33,6 +33,9 @@ pub(in crate::view) enum What {
 /// A post or a wait: which thread's, and which of it.
 type Call = (usize, usize);
 
+/// When, whether it is a post, and which; of what iteration, and how many regions and barriers came before.
+type OfLoop = (Seq, bool, Call, u64, (u32, u32));
+
 /// The hand-overs of all threads.
 #[derive(Clone, Debug, Default)]
 pub(in crate::view) struct HandOvers {
@@ -52,7 +55,8 @@ impl HandOvers {
         semaphores: &FxHashMap<u64, Option<u64>>,
         next: &mut impl FnMut() -> EpisodeId,
     ) -> HandOvers {
-        let mut all = HandOvers { episodes: threads.iter().map(|t| vec![None; t.len()]).collect(), ..HandOvers::default() };
+        let mut all =
+            HandOvers { episodes: threads.iter().map(|t| vec![None; t.len()]).collect(), ..HandOvers::default() };
         let mut by_semaphore: FxHashMap<u64, Vec<(Seq, bool, Call)>> = FxHashMap::default();
         let mut of_loops = Vec::new();
         for (t, thread) in threads.iter().enumerate() {
@@ -106,9 +110,9 @@ fn of_semaphore(calls: &[(Seq, bool, Call)], first: u64) -> Option<Vec<(Call, Ca
     Some(pairs)
 }
 
-/// The same of iterations; none where two have one number, as in loops of several dimensions. Clang's loops ask also for
-/// iterations that do not exist: nobody waits for these.
-fn of_iterations(calls: &[(Seq, bool, Call, u64, (u32, u32))]) -> Option<Vec<(Call, Call)>> {
+/// The same of iterations; none where two have one number, as in loops of several dimensions. Clang's loops also ask
+/// for iterations that do not exist: nobody waits for these.
+fn of_iterations(calls: &[OfLoop]) -> Option<Vec<(Call, Call)>> {
     let (mut seen, mut last, mut pairs) = (FxHashSet::default(), FxHashMap::default(), Vec::new());
     for (_, is_post, call, number, after) in calls {
         if *is_post {
@@ -133,7 +137,9 @@ mod tests {
     fn found(threads: &[&[(u64, bool, What)]], first: Option<u64>) -> Vec<Vec<Option<u32>>> {
         let threads: Vec<Vec<HandOver>> = threads
             .iter()
-            .map(|calls| calls.iter().map(|(seq, posts, what)| HandOver { posts: *posts, what: *what, seq: Seq(*seq) }).collect())
+            .map(|calls| {
+                calls.iter().map(|(seq, posts, what)| HandOver { posts: *posts, what: *what, seq: Seq(*seq) }).collect()
+            })
             .collect();
         let threads: Vec<&[HandOver]> = threads.iter().map(|calls| &calls[..]).collect();
         let mut numbers = 0..;
@@ -145,7 +151,8 @@ mod tests {
     #[test]
     fn a_wait_gets_what_was_posted_for_it() {
         let semaphore = What::Semaphore(64);
-        let (poster, waiter) = ([(1, true, semaphore), (2, true, semaphore)], [(3, false, semaphore), (4, false, semaphore)]);
+        let (poster, waiter) =
+            ([(1, true, semaphore), (2, true, semaphore)], [(3, false, semaphore), (4, false, semaphore)]);
         assert_eq!(found(&[&poster, &waiter], Some(0)), [[Some(0), Some(1)], [Some(0), Some(1)]]);
         // One may wait before anything is posted.
         assert_eq!(found(&[&poster, &waiter], Some(1)), [[Some(0), None], [None, Some(0)]]);

@@ -6,8 +6,8 @@
 //!
 //! What threads do at the word that they count, the k-th time each, is a *round*. The word is a barrier's where all
 //! threads that count there do so equally often, and go one of two ways at the next branch, one of them in each round
-//! the way on which none waits soon, the others the way on which some do. Of a few rounds that may be chance: who is the
-//! first to take a lock does not wait, either. It is a barrier's, too, where all threads look at the word itself until
+//! the way on which none waits soon, the others the way on which some do. Of a few rounds that may be chance: who takes
+//! a lock first does not wait, either. It is a barrier's, too, where all threads look at the word itself until
 //! they find what they wait for:
 //!
 //! ```text
@@ -73,7 +73,12 @@ impl<'a> Acts<'a> {
             looks.filter_map(Instruction::place).collect()
         };
         let blocks = || trace.blocks().iter();
-        Acts { trace, by_block, only_looks: blocks().map(only_looks).collect(), looks_at: blocks().map(looks_at).collect() }
+        Acts {
+            trace,
+            by_block,
+            only_looks: blocks().map(only_looks).collect(),
+            looks_at: blocks().map(looks_at).collect(),
+        }
     }
 
     pub fn none(trace: &'a Trace) -> Acts<'a> {
@@ -144,7 +149,9 @@ impl Uses {
 
         if let Some((word, left)) = self.at {
             self.at = Some((word, left - 1)).filter(|_| left > 1);
-            if acts.looks_at[block.index()].contains(&word) && let Some(visit) = self.last(word) {
+            if acts.looks_at[block.index()].contains(&word)
+                && let Some(visit) = self.last(word)
+            {
                 visit.looks = (visit.looks + 1).min(2);
             }
             let times = self.ran.entry(block).or_default();
@@ -214,18 +221,16 @@ pub(in crate::view) struct Barriers {
 impl Barriers {
     /// Of words that are no locks.
     pub(super) fn new<'a>(threads: impl Iterator<Item = &'a Uses>, is_lock: impl Fn(u64) -> bool) -> Barriers {
-        let mut of_word: FxHashMap<u64, Vec<(&[Visit], &FxHashSet<Pc>)>> = FxHashMap::default();
+        let mut of_word: FxHashMap<u64, Vec<&'a Uses>> = FxHashMap::default();
         for thread in threads {
-            for (word, visits) in &thread.visits {
-                of_word.entry(*word).or_default().push((visits, &thread.pcs[word]));
-            }
+            thread.visits.keys().for_each(|word| of_word.entry(*word).or_default().push(thread));
         }
         let mut all = Barriers::default();
         for (word, uses) in of_word.into_iter().filter(|(word, _)| !is_lock(*word)) {
-            let visits: Vec<&[Visit]> = uses.iter().map(|(visits, _)| *visits).collect();
+            let visits: Vec<&[Visit]> = uses.iter().map(|used| &used.visits[&word][..]).collect();
             if are_rounds(&visits) {
                 all.rounds.insert(word, visits[0].len());
-                all.pcs.extend(uses.iter().flat_map(|(_, pcs)| pcs.iter()));
+                all.pcs.extend(uses.iter().flat_map(|used| &used.pcs[&word]));
             }
         }
         all

@@ -1,4 +1,5 @@
-//! Locks of a program's own, known by their form: words of memory that atomic instructions take and give.
+//! Locks of a program's own, known by their form: words of memory that atomic instructions take and give. Tickets,
+//! queues and barriers have forms of their own, in files of these names.
 //!
 //! ```text
 //! xor eax, eax; mov ecx, 1; lock cmpxchg [w], ecx      takes w: 0 becomes another number; so does `xchg` with one
@@ -97,7 +98,7 @@ impl OwnLocks {
         all.add(Tickets::new(threads.clone().map(|thread| &thread.tickets)));
         let is_lock = |word| all.words.contains_key(&word);
         let barriers = Barriers::new(threads.map(|thread| &thread.barriers), is_lock);
-        all.acts.extend(barriers.pcs.iter().map(|pc| (*pc, (Does::Arrives, false))));
+        barriers.pcs.iter().for_each(|pc| _ = all.acts.entry(*pc).or_insert((Does::Arrives, false)));
         all.barriers = barriers;
         all
     }

@@ -189,7 +189,13 @@ pub(super) struct Uses {
 
 impl Uses {
     /// The thread runs a block, with these addresses.
-    pub fn block(&mut self, acts: &super::acts::Acts, history: &History, (block, executed): (BlockId, usize), addresses: &[u64]) {
+    pub fn block(
+        &mut self,
+        acts: &super::acts::Acts,
+        history: &History,
+        (block, executed): (BlockId, usize),
+        addresses: &[u64],
+    ) {
         if self.has.is_empty() && !acts.queues.of_block(block).iter().any(|act| act.does == Does::Queues) {
             return;
         }

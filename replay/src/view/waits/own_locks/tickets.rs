@@ -7,10 +7,10 @@
 //! add eax, 1; mov [serving], eax               gives it: what is served becomes one more
 //! ```
 //!
-//! The word of the lock is the one that tickets are drawn from. It is one where what `xadd` found there is compared with
-//! something that is loaded, at least two threads do so, and each makes that one more at one place each time that it
-//! has drawn. Where the code does not tell what is served, the branch behind the comparison must also lead back to it, or
-//! a thread have come back: it may be a number that only looks like a ticket. Such words are counted.
+//! The word of the lock is the one that tickets are drawn from: what `xadd` found there is compared with something that
+//! is loaded, at least two threads do so, and each makes that one more at one place each time that it has drawn. Where
+//! the code does not tell what is served, the branch behind the comparison must also lead back to it, or a thread have
+//! come back: it may be a number that only looks like a ticket. Such words are counted.
 
 use heuristics::SegmentTable;
 use machine::{Condition, Instruction, Operand, Operation};
@@ -110,9 +110,11 @@ fn does(code: &[Instruction], number: usize) -> Option<Does> {
             let branch = behind.iter().find(|next| next.kind() == Kind::Branch);
             let leads_back = branch.and_then(|branch| branch.target()).is_some_and(|to| {
                 let within = to..one.pc();
-                to <= one.pc() && one.pc().0 - to.0 < NEAR && !code.iter().any(|other| {
-                    other.operation() == Operation::ExchangeAdd && within.contains(&other.pc())
-                })
+                to <= one.pc()
+                    && one.pc().0 - to.0 < NEAR
+                    && !code
+                        .iter()
+                        .any(|other| other.operation() == Operation::ExchangeAdd && within.contains(&other.pc()))
             });
             Some(Does::Looks { leads_back })
         }
@@ -255,7 +257,13 @@ pub(super) struct Uses {
 
 impl Uses {
     /// The thread runs a block, with these addresses.
-    pub fn block(&mut self, acts: &super::acts::Acts, history: &History, (block, executed): (BlockId, usize), addresses: &[u64]) {
+    pub fn block(
+        &mut self,
+        acts: &super::acts::Acts,
+        history: &History,
+        (block, executed): (BlockId, usize),
+        addresses: &[u64],
+    ) {
         let table = acts.table;
         let is_idle = self.has.is_empty() && self.looks_left == 0;
         if is_idle && !acts.tickets.of_block(block).iter().any(|act| act.does == Does::Draws) {
