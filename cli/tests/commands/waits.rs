@@ -368,6 +368,15 @@ fn a_ticket_lock_is_one_also_where_nobody_had_to_wait() {
 }
 
 #[test]
+fn atomics_that_look_like_locks_are_none() {
+    for (compiler, optimisation) in [("g++", "-O0"), ("g++", "-O2"), ("clang++-19", "-O2")] {
+        let (_, said) = verdict("no_locks.cpp", &[compiler], &[optimisation, "-w", "-std=c++17", "-pthread"]);
+        let is_none = !said.contains("looks like a lock") && said.contains("\"is_at_most\":false");
+        assert!(is_none && !said.contains("\"locks\":{"), "{compiler} {optimisation}: {said}");
+    }
+}
+
+#[test]
 fn an_endless_loop_that_does_nothing_is_waiting_and_quickly_passed_over() {
     for optimisation in ["-O0", "-O2"] {
         let folder = tempfile::tempdir().unwrap();
