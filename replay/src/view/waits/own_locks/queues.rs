@@ -204,7 +204,8 @@ impl Uses {
                 Some(at) if at >= addresses.len() => return,
                 recorded => recorded.map(|at| addresses[at]),
             };
-            if act.does != Does::Queues && self.has.is_empty() {
+            let has_looked = matches!(act.does, Does::Looks { .. }) && self.looks_left == 0;
+            if act.does != Does::Queues && self.has.is_empty() || has_looked {
                 continue;
             }
             let Some(one) = instruction(acts.table, block, act.number) else { return };

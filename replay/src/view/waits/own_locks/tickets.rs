@@ -246,6 +246,10 @@ pub(super) struct Uses {
     /// The tickets drawn last: from which word, and where.
     drawn: Vec<(u64, Pc)>,
     looks_left: u32,
+    /// Whether what it has just compared was so before.
+    looks_on: bool,
+    /// The block in which it does nothing but look again for what it has.
+    spins_in: Option<BlockId>,
     tries: FxHashMap<Pc, u32>,
     /// By comparison: where the ticket is drawn that it looks at.
     compared: FxHashMap<Pc, Pc>,
@@ -264,6 +268,11 @@ impl Uses {
         (block, executed): (BlockId, usize),
         addresses: &[u64],
     ) {
+        // It looks once more, as it has already.
+        if self.spins_in == Some(block) {
+            return;
+        }
+        (self.spins_in, self.looks_on) = (None, false);
         let table = acts.table;
         let is_idle = self.has.is_empty() && self.looks_left == 0;
         if is_idle && !acts.tickets.of_block(block).iter().any(|act| act.does == Does::Draws) {
@@ -292,6 +301,8 @@ impl Uses {
                 Does::Looks { leads_back } => self.look(one, leads_back, found),
             }
         }
+        let only_looks = || acts.tickets.of_block(block).iter().all(|act| matches!(act.does, Does::Looks { .. }));
+        self.spins_in = Some(block).filter(|_| self.looks_on && only_looks());
     }
 
     fn draw(&mut self, word: u64, pc: Pc) {
@@ -333,6 +344,7 @@ impl Uses {
         }
         used.looks += u32::from(used.gives.is_empty());
         used.waits |= leads_back || used.looks > 1;
+        self.looks_on = used.looks > 1;
     }
 
     /// The thread may give a lock: of locks in each other the inner one first.
