@@ -287,6 +287,13 @@ impl Uses {
             if is_idle && !matches!(act.does, Does::Draws | Does::Looks { .. }) {
                 continue;
             }
+            let is_other = |by: &Served| self.has.iter().all(|word| self.words[word].served != Some(*by));
+            if let Some((by, MOST_ALIKE)) = self.given.get(&act.pc)
+                && act.does != Does::Draws
+                && is_other(by)
+            {
+                continue;
+            }
             let Some(one) = instruction(table, block, act.number) else { return };
             let found = |before, place| history.found(table, (block, act.number, before), place);
             match act.does {
