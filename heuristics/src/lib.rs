@@ -27,7 +27,7 @@ pub use program::arms::Arm;
 pub use program::control_flow::{ControlFlow, Observer, RowOfSegments};
 pub use program::placement::Placement;
 pub use program::segment::{PlaceId, Segment, SegmentId, SegmentTable};
-pub use registry::{REGISTRY, Spec, all, brief, bring, build, collects};
+pub use registry::{REGISTRY, Spec, all, brief, bring, build, collects, longest_predicated};
 pub use warp::future::Future;
 pub use warp::groups::{Group, Groups};
 pub use warp::lanes::{Lane, LaneSet, Lanes, MAX_LANES};

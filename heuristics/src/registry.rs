@@ -85,9 +85,17 @@ pub fn collects(spec: &Spec) -> bool {
 #[must_use]
 pub fn build(spec: &Spec, lanes: usize, program: &Program) -> Box<dyn Heuristic> {
     let model = (spec.entry().build)(&spec.settings, lanes, program);
+    match longest_predicated(spec) {
+        0 => model,
+        most => Box::new(Predicated::new(model, most)),
+    }
+}
+
+/// The most instructions of an arm that a heuristic runs predicated, so that lanes do not part for it: 0 for none.
+#[must_use]
+pub fn longest_predicated(spec: &Spec) -> u32 {
     let has = spec.entry().parameters.iter().any(|parameter| parameter.name == predication::PARAMETER.name);
-    let most = if has { spec.settings.count(predication::PARAMETER.name) } else { 0 };
-    if most > 0 { Box::new(Predicated::new(model, most)) } else { model }
+    if has { spec.settings.count(predication::PARAMETER.name) } else { 0 }
 }
 
 #[cfg(test)]

@@ -38,7 +38,7 @@ impl Memory {
     /// Whether it lies at a constant distance from this register.
     #[must_use]
     pub fn is_at(&self, base: Register) -> bool {
-        self.index.is_none() && self.base.is_some_and(|part| part.is_whole(base))
+        self.segment.is_none() && self.index.is_none() && self.base.is_some_and(|part| part.is_whole(base))
     }
 
     /// Whether it is at a constant distance from the stack pointer or the frame pointer.

@@ -19,6 +19,8 @@ pub(crate) struct LaneSurvey {
     pub instructions: u64,
     /// The episodes in its stream, each once.
     pub episodes: Vec<EpisodeId>,
+    /// What it hands over.
+    pub posts: Vec<EpisodeId>,
     /// How often it waits for all others ([`Control::MeetAll`]).
     pub meet_alls: u64,
     /// Its stream, where the source has not kept it.
@@ -156,6 +158,7 @@ struct Surveyor<'s> {
     lengths: &'s [u32],
     instructions: u64,
     episodes: Vec<EpisodeId>,
+    posts: Vec<EpisodeId>,
     meet_alls: u64,
     steps: &'s Steps,
     observer: Option<Observer>,
@@ -173,7 +176,8 @@ impl Surveyor<'_> {
         episodes.sort_unstable();
         episodes.dedup();
         let (instructions, meet_alls) = (std::mem::take(&mut self.instructions), std::mem::take(&mut self.meet_alls));
-        LaneSurvey { instructions, episodes, meet_alls, kept: kept.map(Box::new) }
+        let posts = std::mem::take(&mut self.posts);
+        LaneSurvey { instructions, episodes, posts, meet_alls, kept: kept.map(Box::new) }
     }
 
     /// The next piece of the stream, folded.
@@ -192,6 +196,7 @@ impl Surveyor<'_> {
             Entry::Control(index) => match batch.controls[index] {
                 Control::Meet(episode) => self.episodes.push(episode),
                 Control::MeetAll => self.meet_alls += 1,
+                Control::Post(episode) => self.posts.push(episode),
                 Control::Level(new) => self.level = new,
                 _ => {}
             },
@@ -240,10 +245,20 @@ fn survey_lanes(
     keeper: &Keeper,
 ) -> Result<(Vec<LaneSurvey>, Option<Observer>)> {
     let lengths: Vec<u32> = source.segments().iter().map(|(_, segment)| segment.len() as u32).collect();
-    let (instructions, episodes, meet_alls) = (0, Vec::new(), 0);
+    let (instructions, episodes, posts, meet_alls) = (0, Vec::new(), Vec::new(), 0);
     let (segments, rows) = (source.segments(), KnownRows::default());
-    let mut seen =
-        Surveyor { segments, rows, lengths: &lengths, instructions, episodes, meet_alls, steps, observer, level: 1 };
+    let mut seen = Surveyor {
+        segments,
+        rows,
+        lengths: &lengths,
+        instructions,
+        episodes,
+        posts,
+        meet_alls,
+        steps,
+        observer,
+        level: 1,
+    };
     let mut batch = Batch::default();
     let lanes = lanes.map(|lane| {
         let mut kept = None;

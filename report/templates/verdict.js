@@ -63,6 +63,7 @@ function verdict(program) {
   const headline = said ? said.headline[0].toUpperCase() + said.headline.slice(1) : judgement(result.simt_efficiency);
   return section("verdict", headline, null, modelSwitch(program),
     said && el("p", { class: said.coverage.is_low ? "warning" : "faint", id: "coverage" }, sentence(said.coverage.sentence)),
+    said?.range && el("p", { class: "faint", id: "range" }, `Range: ${said.range.sentence}`),
     said?.time && el("p", { class: "faint", id: "time" }, sentence(said.time.sentence)),
     said?.warnings.map((text) => el("p", { class: "warning" }, sentence(text))),
     el("div", { class: "verdict" },

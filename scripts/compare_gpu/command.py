@@ -108,7 +108,7 @@ def check(outcomes: list) -> int:
     status = 0
     for outcome in outcomes:
         row = known[outcome.name]
-        for column in ("ir", "reference", "predicated_on", "placement_reference", "checksum", "reason"):
+        for column in ("ir", "reference", "predicated_on", "placement_reference", "unlike_gpu", "checksum", "reason"):
             now = str(outcome.kernel.get(column, ""))
             if now != row[column]:
                 print(f"{outcome.name}: {column} is {now}, and in the results {row[column]}", file=sys.stderr)

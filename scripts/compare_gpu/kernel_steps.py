@@ -13,6 +13,7 @@ import kernels
 import listing
 import numbered_ir
 import reference
+import silicon
 import toolchain
 import walks
 import weights
@@ -90,6 +91,7 @@ def _process(
         "predicated_on": round((counts.thread - predicates.off) / (lanes * counts.warp), 4),
         "warp_instructions": counts.warp,
         "thread_instructions": counts.thread,
+        "unlike_gpu": silicon.unlike(name, rows, counts),
         "placement_reference": round(weighed.efficiency(), 4),
         "checksum": printed,
     }

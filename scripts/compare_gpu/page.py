@@ -57,6 +57,12 @@ def page(kernels: list[dict], regions: list[dict], lines: list[dict], made_with:
         f"{len(kernels)} kernels, {sum(row['set'] == 'held-out' for row in kernels)} of them held out; {len(matched)} have a reference, "
         f"{low} of these below 0.9.\n"
     )
+    if counted := [row for row in matched if row.get("unlike_gpu")]:
+        alike = sum(row["unlike_gpu"] == "0" for row in counted)
+        out.append(
+            f"In {alike} of {len(counted)} the reference runs every instruction as often, and with as many lanes, as an H200 did\n"
+            "(`unlike_gpu` of `kernels.csv`; [counters](../2026-11-28-silicon/README.md))."
+        )
     out += [f"- {row['kernel']}: {row['reason']}" for row in kernels if row["reason"]]
     for group in ("tuned", "held-out"):
         names = [f"{row['kernel']} {float(row['reference']):.3f}" for row in matched if row["set"] == group]

@@ -7,16 +7,22 @@ It knows nothing about lockstep's models. A group of lanes has one program count
   A lane whose register holds no region goes on.
 - BREAK B: a lane leaves its region; EXIT: it leaves all of them. That may end the waiting of the others.
 - WARPSYNC: a lane waits for all lanes that have not left; they go on as one group.
-- A branch whose lanes disagree makes two groups of one. Groups at the same address do not join.
+- A branch whose lanes disagree makes two groups of one. The one with fewer lanes goes on, or with as many the one that
+  does not jump; the other is ready to.
+- A group goes on until it waits or leaves; then the group that became ready last does, and with it those that are ready
+  at the same address. Groups that came there in the last SETTLED instructions of the warp do not join.
 
-The group at the smallest address goes first, a lane's instructions do not depend on it. Every instruction counts
-for the warp once for each group that comes by, and for each lane of the group; one under a predicate counts for all
+How groups are ordered is read off counters of an H200, instruction by instruction (results/2026-11-28-silicon): it
+decides how many groups run a BSYNC, and little else. Every instruction counts for the warp once for each group that comes by, and for each lane of the group; one under a predicate counts for all
 of them (Nsight's active threads). Efficiency is thread instructions / (lanes x warp instructions).
 """
 
-import heapq
 from collections import Counter
 from dataclasses import dataclass, field
+
+
+#: Instructions of a warp after which a group that is ready can be joined; fitted to 59 kernels.
+SETTLED = 7
 
 
 class ReplayError(Exception):
@@ -63,8 +69,11 @@ class Replay:
         self.leaders = leaders(rows)
         self.counts = Counts(len(outcomes))
         self.registers: list[dict[int, Region]] = [{} for _ in outcomes]
+        #: Groups that can go on, the last to become ready at the end: where, since which instruction, lanes.
         self.ready: list[tuple[int, int, list[int]]] = []
         self.made = 0
+        #: Instructions of the warp, so far.
+        self.now = 0
         self.gone = 0
         #: Lanes that wait at a WARPSYNC, and the row behind it.
         self.at_warpsync: set[int] = set()
@@ -74,8 +83,7 @@ class Replay:
         """Replays everything."""
         self._make_ready(0, range(len(self.outcomes)))
         while self.ready:
-            at, _, lanes = heapq.heappop(self.ready)
-            self._run_group(at, lanes)
+            self._run_group(*self._next_group())
         if self.gone != len(self.outcomes):
             raise ReplayError(f"{len(self.outcomes) - self.gone} lanes wait for ever")
         for at, row in enumerate(self.rows):
@@ -84,17 +92,25 @@ class Replay:
         return self.counts
 
     def _make_ready(self, at: int, lanes) -> None:
-        self.made += 1
-        heapq.heappush(self.ready, (at, self.made, sorted(lanes)))
+        self.ready.append((at, self.now, sorted(lanes)))
+
+    def _next_group(self) -> tuple[int, list[int]]:
+        """Takes the group that became ready last, with those that join it."""
+        at, since, lanes = self.ready.pop()
+        joins = lambda group: group[0] == at and max(since, group[1]) + SETTLED <= self.now
+        joined = [group for group in self.ready if joins(group)]
+        self.ready = [group for group in self.ready if not joins(group)]
+        return at, sorted(lanes + [lane for _, _, others in joined for lane in others])
 
     def _run_group(self, at: int, lanes: list[int]) -> None:
-        """Until the group is split, waits or has left."""
+        """Until the group waits or has left."""
         while True:
             row = self.rows[at]
             if self.visit and at in self.leaders:
                 self.visit(at, lanes)
             self.counts.groups[at] += 1
             self.counts.threads[at] += len(lanes)
+            self.now += row.count
             chosen = self._chosen(row, lanes)
             if row.kind == "bssy":
                 self.made += 1
@@ -105,14 +121,13 @@ class Replay:
                 for lane in chosen:
                     self._leave(lane, self.registers[lane].pop(row.barrier, None))
             elif row.kind == "bsync":
-                apart = [lane for lane in lanes if row.barrier not in self.registers[lane]]
-                for lane in set(lanes) - set(apart):
-                    self.registers[lane][row.barrier].waiting.add(lane)
-                for region in {self.registers[lane][row.barrier] for lane in lanes if lane not in apart}:
-                    self._release(region)
-                if apart:
-                    self._make_ready(at + 1, apart)
-                return
+                ready = len(self.ready)
+                self._wait(at, row.barrier, lanes)
+                if len(self.ready) == ready:
+                    return
+                # Who comes last goes on with those that waited, and joins nobody.
+                at, _, lanes = self.ready.pop()
+                continue
             elif row.kind == "warpsync":
                 self.at_warpsync |= set(lanes)
                 self.behind_warpsync = at + 1
@@ -125,12 +140,29 @@ class Replay:
                 if row.kind == "exit":
                     for lane in chosen:
                         self._exit(lane)
-                elif chosen:
-                    self._make_ready(self.index[row.target], chosen)
-                if others:
-                    self._make_ready(at + 1, others)
-                return
+                    sides = []
+                else:
+                    sides = [(chosen, self.index[row.target])]
+                sides = [side for side in [*sides, (others, at + 1)] if side[0]]
+                if not sides:
+                    return
+                # With as many lanes, the last: the one that does not jump.
+                lanes, at = min(reversed(sides), key=lambda side: len(side[0]))
+                for other, there in sides:
+                    if there != at:
+                        self._make_ready(there, other)
+                continue
             at += 1
+
+    def _wait(self, at: int, barrier: int, lanes: list[int]) -> None:
+        """Lanes come to a BSYNC."""
+        apart = [lane for lane in lanes if barrier not in self.registers[lane]]
+        for lane in set(lanes) - set(apart):
+            self.registers[lane][barrier].waiting.add(lane)
+        if apart:
+            self._make_ready(at + 1, apart)
+        for region in {self.registers[lane][barrier] for lane in lanes if lane not in apart}:
+            self._release(region)
 
     def _chosen(self, row, lanes: list[int]) -> list[int]:
         """The lanes for which the guard of a row of control flow holds."""

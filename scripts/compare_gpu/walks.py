@@ -367,10 +367,10 @@ class State:
         expected = self.tokens[number] if number < len(self.tokens) else None
         last = expected.last + 1 if expected else len(self.path)
         named = set(self.path[token.last + 1 : last])
-        scores = [self._score(end, taken, expected, named) for taken in (False, True)]
+        scores = [self._score(end, taken, expected, named, token.edge[0]) for taken in (False, True)]
         return scores[1] > scores[0]
 
-    def _score(self, end: int, taken: bool, expected: Token | None, named: set[int]) -> int:
+    def _score(self, end: int, taken: bool, expected: Token | None, named: set[int], parting: int) -> int:
         matcher, rows = self.matcher, self.matcher.rows
         if rows[end].kind == "exit" and taken:
             return 100 if expected is None else -100
@@ -381,7 +381,8 @@ class State:
                 if row.kind == "bssy":
                     registers[row.barrier] = row.target
                 elif row.kind in ("plain", "store", "bra") and not row.guard:
-                    score += row.count if row.block in named else -row.count
+                    # What the block that parts lanes does may have moved to one side of its branch.
+                    score += row.count if row.block in named else 0 if row.block == parting else -row.count
             row = rows[last]
             if is_conditional(row):
                 group = matcher.groups[matcher.decider[last]]

@@ -53,6 +53,10 @@ CONVERGENT static inline void meet(long group) {
 }
 #endif
 
+/* Makes a number that starts as the same in all lanes one that each lane has for itself, to the assembler too. */
+unsigned nothing[BLOCK];
+#define PER_LANE(variable) variable += nothing[THREAD_NUMBER]
+
 static void prepare(long group);
 static void kernel(long group, unsigned thread);
 static unsigned long check(long group);

@@ -29,6 +29,9 @@ enum { MAX_GROUPS = MAX_THREADS / BLOCK };
 /* Of data that the kernel reads, in place of `static`. */
 #define DATA static
 
+/* Of use on a GPU. */
+#define PER_LANE(variable) (void)variable
+
 static pthread_barrier_t barriers[MAX_GROUPS];
 
 /* Waits for the other threads of the group. */

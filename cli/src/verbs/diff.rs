@@ -36,6 +36,9 @@ pub(crate) struct Args {
     top: usize,
 }
 
+/// The row of all lines together.
+const ALL: &str = "(all)";
+
 /// A number before and after.
 struct Change {
     /// What it is a number of.
@@ -66,14 +69,14 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         return Err(replay::Error::Request(text).into());
     }
     wide.apply();
-    let (what, changed, notes) = match (is_rows(before), is_rows(after)) {
+    let (what, all, changed, notes) = match (is_rows(before), is_rows(after)) {
         (true, true) => {
             let (changed, notes) = of_rows(&report::read_rows(before)?, &report::read_rows(after)?);
-            ("heuristic", changed, notes)
+            ("heuristic", None, changed, notes)
         }
         (false, false) => {
-            let (changed, notes) = of_traces(args)?;
-            ("line", changed, notes)
+            let (all, changed, notes) = of_traces(args)?;
+            ("line", Some(all), changed, notes)
         }
         _ => {
             let text = "one file is a trace and the other is not: name two traces, or two files that `replay --csv` \
@@ -82,10 +85,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         }
     };
     if *json {
-        print(&as_json(what, &changed, &notes)?, WithColours::No)?;
+        print(&as_json(what, all.as_ref(), &changed, &notes)?, WithColours::No)?;
     } else {
         notes.iter().for_each(|note| say!("lockstep: {note}"));
-        show(&as_table(what, &changed), WithColours::No)?;
+        show(&as_table(what, all.iter().chain(&changed)), WithColours::No)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -166,8 +169,8 @@ fn setting_note(old: &Row, new: &Row) -> Option<String> {
     (!differ.is_empty()).then(|| format!("{}: not replayed alike: {}", old.heuristic, differ.join(", ")))
 }
 
-/// Both traces replayed alike; lines are matched by file name and number.
-fn of_traces(args: &Args) -> anyhow::Result<(Vec<Changed>, Vec<String>)> {
+/// Both traces replayed alike: all of it, and each line that changed; lines are matched by file name and number.
+fn of_traces(args: &Args) -> anyhow::Result<(Changed, Vec<Changed>, Vec<String>)> {
     let models = models::all_of(&args.both.heuristic);
     if models.len() > 1 {
         let text = "two traces are compared under one model: name one with --heuristic, or write rows of each with \
@@ -175,8 +178,8 @@ fn of_traces(args: &Args) -> anyhow::Result<(Vec<Changed>, Vec<String>)> {
         return Err(replay::Error::Request(text.to_owned()).into());
     }
     let subject = Subject::of(args.both.machine, models);
-    let (of_before, before) = by_line(&args.both, &subject, &args.both.before)?;
-    let (of_after, after) = by_line(&args.both, &subject, &args.both.after)?;
+    let (of_before, all_before, before) = by_line(&args.both, &subject, &args.both.before)?;
+    let (of_after, all_after, after) = by_line(&args.both, &subject, &args.both.after)?;
     let none = [0; 3];
     let mut names: Vec<&String> = before.keys().chain(after.keys()).collect();
     names.sort_unstable();
@@ -191,7 +194,10 @@ fn of_traces(args: &Args) -> anyhow::Result<(Vec<Changed>, Vec<String>)> {
     // The sort is stable: lines that changed alike stay in the order of their names.
     changed.sort_by(|a, b| b.most().total_cmp(&a.most()));
     changed.truncate(args.top);
-    Ok((changed, unlike(&of_before, &of_after)))
+    let all = all_before.into_iter().zip(all_after);
+    let changes = all.map(|((name, before), (_, after))| Change { name, before, after }).collect();
+    let all = Changed { name: ALL.to_owned(), changes };
+    Ok((all, changed, unlike(&of_before, &of_after)))
 }
 
 impl Changed {
@@ -200,13 +206,16 @@ impl Changed {
     }
 }
 
-/// What was replayed; and for each line: lane-slots lost in its fetches, lane-slots lost by lanes that parted there,
-/// and fetches.
+/// Numbers by their names.
+type Totals = [(&'static str, f64); 4];
+
+/// What was replayed, all of it together, and for each line: lane-slots lost in its fetches, lane-slots lost by lanes
+/// that parted there, and fetches.
 fn by_line(
     args: &compare::Args,
     subject: &Subject,
     path: &Path,
-) -> anyhow::Result<(Facts, BTreeMap<String, [u64; 3]>)> {
+) -> anyhow::Result<(Facts, Totals, BTreeMap<String, [u64; 3]>)> {
     let trace = selection::open(path)?;
     let view = args.selection.view(&trace)?;
     let options = ReplayOptions { measures: vec![Causes::measure()], ..args.selection.options() };
@@ -236,7 +245,14 @@ fn by_line(
         }
         source.notes().iter().for_each(|note| say!("lockstep: {note}"));
     }
-    Ok((facts, lines))
+    let sum = |of: fn(&replay::Outcome) -> u64| outcomes.iter().map(of).sum::<u64>() as f64;
+    let totals = [
+        ("fetches", sum(|outcome| outcome.counts.fetches())),
+        ("thread_instructions", sum(|outcome| outcome.counts.thread_instructions())),
+        ("simt_efficiency", outcomes.first().and_then(replay::Outcome::simt_efficiency).unwrap_or_default()),
+        ("lost_slots", sum(replay::Outcome::lost_slots)),
+    ];
+    Ok((facts, totals, lines))
 }
 
 impl Change {
@@ -265,7 +281,7 @@ impl Change {
     }
 }
 
-fn as_table(what: &str, changed: &[Changed]) -> String {
+fn as_table<'c>(what: &str, changed: impl Iterator<Item = &'c Changed>) -> String {
     let mut rows = vec![[what, "number of", "before", "after", "change"].map(str::to_owned)];
     for one in changed {
         for (i, change) in one.changes.iter().enumerate() {
@@ -282,17 +298,15 @@ fn as_table(what: &str, changed: &[Changed]) -> String {
     width::of_results().table(&rows, |column| if column < 2 { Align::Left } else { Align::Right })
 }
 
-fn as_json(what: &str, changed: &[Changed], notes: &[String]) -> anyhow::Result<String> {
-    let rows: Vec<Value> = changed
-        .iter()
-        .map(|one| {
-            let numbers = one
-                .changes
-                .iter()
-                .map(|c| (c.name.to_owned(), json!({ "before": c.before, "after": c.after, "percent": c.percent() })));
-            let numbers: serde_json::Map<String, Value> = numbers.collect();
-            json!({ what: one.name, "changes": numbers })
-        })
-        .collect();
-    Ok(format!("{}\n", serde_json::to_string_pretty(&json!({ "rows": rows, "notes": notes }))?))
+fn as_json(what: &str, all: Option<&Changed>, changed: &[Changed], notes: &[String]) -> anyhow::Result<String> {
+    let numbers = |one: &Changed| -> Value {
+        let number = |c: &Change| json!({ "before": c.before, "after": c.after, "percent": c.percent() });
+        one.changes.iter().map(|change| (change.name.to_owned(), number(change))).collect()
+    };
+    let rows: Vec<Value> = changed.iter().map(|one| json!({ what: one.name, "changes": numbers(one) })).collect();
+    let mut whole = json!({ "rows": rows, "notes": notes });
+    if let Some(all) = all {
+        whole["all"] = numbers(all);
+    }
+    Ok(format!("{}\n", serde_json::to_string_pretty(&whole)?))
 }

@@ -65,8 +65,19 @@ fn of_traces_the_lines_that_changed_are_named() {
     assert!(said.contains("different numbers of lanes: 2 before, 4 after"), "{said}");
     assert!(diff.contains(" worse") && diff.contains(" better"), "{diff}");
     assert!(diff.contains("fft.c:") && diff.contains("lost_slots") && diff.contains("parted_slots"), "{diff}");
-    let same = succeed("lockstep", &["diff", "--json", &two, &two]);
-    let same = serde_json::from_str::<Value>(&same).unwrap();
+    let json = |before: &str, after: &str| -> Value {
+        serde_json::from_str(&succeed("lockstep", &["diff", "--json", before, after])).unwrap()
+    };
+    // All lines together are what a replay of each says.
+    let all = &json(&two, &four)["all"];
+    for (trace, side) in [(&two, "before"), (&four, "after")] {
+        let replayed: Value = serde_json::from_str(&succeed("replay", &["--json", trace])).unwrap();
+        for name in ["fetches", "thread_instructions", "simt_efficiency", "lost_slots"] {
+            assert_eq!(all[name][side].as_f64(), replayed["results"][0][name].as_f64(), "{name} of {trace}");
+        }
+    }
+    assert!(diff.contains("(all)"), "{diff}");
+    let same = json(&two, &two);
     assert_eq!([&same["rows"], &same["notes"]], [&Value::Array(Vec::new()); 2]);
 }
 

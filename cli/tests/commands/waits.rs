@@ -27,6 +27,7 @@ enum Form {
     ByHalf,
     Barrier,
     Ordered,
+    Chain,
 }
 
 impl Form {
@@ -41,14 +42,16 @@ impl Form {
             // Lanes beside the lock work together, before or after the others.
             Form::ByHalf => 1.0 / (1.0 + (turns / 2.0).max(1.0)),
             Form::Barrier => 1.0 / LANES,
+            Form::Chain => holders / LANES,
             Form::Ordered => 2.0 / (1.0 + LANES),
         }
     }
 
     /// The same where locks have no effect.
-    fn without_locks(self) -> f64 {
+    fn without_locks(self, holders: f64) -> f64 {
         match self {
             Form::Ordered => 1.0,
+            Form::Chain => self.right(holders),
             _ => self.right(LANES),
         }
     }
@@ -64,7 +67,7 @@ struct Kind {
 }
 
 const fn kind(name: &'static str, number: u32) -> Kind {
-    Kind { name, number, holders: 1.0, is_openmp: number >= 10 && number <= 14 || number >= 19 }
+    Kind { name, number, holders: 1.0, is_openmp: number >= 10 && number <= 14 || number >= 19 && number != 21 }
 }
 
 /// The kinds of locks of `kinds.c`.
@@ -88,12 +91,15 @@ const LOCKS: [Kind; 17] = [
     kind("futex of its own", 16),
 ];
 
-/// Its barriers, and sections in order.
-const MEETINGS: [(Kind, Form); 4] = [
+/// Its barriers, sections in order, and what threads hand on.
+const MEETINGS: [(Kind, Form); 7] = [
     (kind("barrier", 17), Form::Barrier),
     (kind("barrier of a condition", 18), Form::Barrier),
     (kind("OpenMP barrier", 19), Form::Barrier),
     (kind("ordered", 20), Form::Ordered),
+    (kind("semaphores handed on", 21), Form::Chain),
+    (kind("doacross", 22), Form::Chain),
+    (Kind { holders: 2.0, ..kind("doacross, by two", 23) }, Form::Chain),
 ];
 
 fn traced(program: &str, arguments: &[&str], folder: &Path) -> String {
@@ -128,7 +134,7 @@ fn wrong(kind: Kind, form: Form, compiler: &str, optimisation: &str) -> Option<S
         flags.push(if compiler == "gcc" { "-fopenmp" } else { "-fopenmp=libomp" });
     }
     let program = built("kinds.c", &[compiler], &flags, folder.path());
-    let right = [form.right(kind.holders), form.without_locks()];
+    let right = [form.right(kind.holders), form.without_locks(kind.holders)];
     let is_own = kind.number == 15 || kind.number == 16;
     judged(&traced(&program, &[], folder.path()), &right[..if is_own { 1 } else { 2 }])
         .map(|found| format!("{} {form:?} {compiler} {optimisation}: {found}", kind.name))
@@ -141,18 +147,55 @@ fn judged(trace: &str, right: &[f64]) -> Option<String> {
     (!is_near).then(|| format!("{found:.3?}, not {right:.3?}"))
 }
 
-/// The locks of `atomics.cpp`.
-const ATOMICS: [&str; 4] = ["atomic_flag", "atomic exchanged", "atomic compared", "atomic looked at and exchanged"];
+/// Whether the verdict on the lanes of a trace says that they wait in a way that is not ordered.
+fn is_at_most(trace: &str) -> bool {
+    let json: Value = serde_json::from_str(&succeed("replay", &["--json", trace])).unwrap();
+    json["verdict"]["is_at_most"].as_bool().unwrap_or_else(|| panic!("{json}"))
+}
 
-/// What is not right about a lock made of std::atomic.
+/// The locks of `atomics.cpp`, and its barriers.
+const ATOMICS: [&str; 9] = [
+    "atomic_flag",
+    "atomic exchanged",
+    "atomic compared",
+    "atomic looked at and exchanged",
+    "tickets",
+    "tickets of a lock found by its address",
+    "tickets kept",
+    "Mellor-Crummey and Scott's",
+    "Craig, Landin and Hagersten's",
+];
+/// From here on threads queue. Where the compiler finds their nodes is not always followed: the figure is right, or
+/// said to be at most.
+const QUEUES: usize = 7;
+const BARRIERS: [(usize, &str); 5] = [
+    (9, "barrier with a generation"),
+    (10, "barrier with a sense"),
+    (11, "barrier by plain stores"),
+    (12, "barrier of a futex"),
+    (13, "barrier of a count alone"),
+];
+
+fn name_of(kind: usize) -> &'static str {
+    ATOMICS.get(kind).copied().unwrap_or_else(|| BARRIERS.iter().find(|(number, _)| *number == kind).unwrap().1)
+}
+
+/// What is not right about a lock, or a barrier, made of std::atomic.
 fn wrong_of_atomics(kind: usize, form: Form, compiler: &str, optimisation: &str) -> Option<String> {
     let folder = tempfile::tempdir().unwrap();
-    let number = Form::OF_LOCKS.iter().position(|of| *of == form).unwrap();
+    let number = Form::OF_LOCKS.iter().position(|of| *of == form).unwrap_or(0);
     let defines = [format!("-DKIND={kind}"), format!("-DFORM={number}")];
     let flags = [optimisation, "-w", "-std=c++17", "-pthread", &defines[0], &defines[1]];
     let program = built("atomics.cpp", &[compiler], &flags, folder.path());
-    judged(&traced(&program, &[], folder.path()), &[form.right(1.0)])
-        .map(|found| format!("{} {form:?} {compiler} {optimisation}: {found}", ATOMICS[kind]))
+    let trace = traced(&program, &[], folder.path());
+    let is_unknown = kind >= 4 && is_at_most(&trace);
+    let wrong = match kind {
+        // Without optimisation the place of the count is not told.
+        7 | 8 | 13 if is_unknown => None,
+        _ if is_unknown => Some("at most".to_owned()),
+        _ => judged(&trace, &[form.right(1.0)]),
+    };
+    wrong.map(|found| format!("{} {form:?} {compiler} {optimisation}: {found}", name_of(kind)))
 }
 
 /// What threads do that wait for a lock is a part of these programs, and differs from run to run.
@@ -212,6 +255,28 @@ fn locks_made_of_atomics_are_known_without_optimisation() {
 }
 
 #[test]
+fn locks_at_which_threads_queue_and_barriers_made_of_atomics_are_known() {
+    let all = [
+        (4, Form::Long, "g++", "-O0"),
+        (4, Form::ShortFirst, "clang++-19", "-O2"),
+        (5, Form::Nested, "clang++-19", "-O0"),
+        (5, Form::ByHalf, "g++", "-O2"),
+        (6, Form::Long, "g++", "-O2"),
+        (QUEUES, Form::Long, "clang++-19", "-O2"),
+        (QUEUES + 1, Form::Long, "g++", "-O2"),
+        (9, Form::Barrier, "g++", "-O2"),
+        (10, Form::Barrier, "clang++-19", "-O0"),
+        (11, Form::Barrier, "clang++-19", "-O2"),
+        (12, Form::Barrier, "g++", "-O0"),
+        (13, Form::Barrier, "g++", "-O2"),
+    ];
+    all_right(
+        all.into_iter()
+            .map(|(kind, form, compiler, optimisation)| wrong_of_atomics(kind, form, compiler, optimisation)),
+    );
+}
+
+#[test]
 fn a_runtime_that_waits_and_an_operation_that_is_tried_again_are_no_waits_of_lanes() {
     let compilers: &[(&str, &str)] = &[("gcc", "-fopenmp"), ("clang-19", "-fopenmp=libomp")];
     for (compiler, openmp) in compilers.iter().filter(|(one, _)| *one == "gcc" || has_openmp_of_clang()) {
@@ -223,15 +288,11 @@ fn a_runtime_that_waits_and_an_operation_that_is_tried_again_are_no_waits_of_lan
 
 #[test]
 fn the_verdict_says_where_lanes_wait_in_loops_that_order_nothing() {
+    // Each thread waits for the one before it.
     for optimisation in ["-O0", "-O2"] {
-        let (_, said) = verdict("atomics.cpp", &["g++"], &[optimisation, "-w", "-pthread", "-DKIND=5", "-DFORM=1"]);
+        let (_, said) = verdict("atomics.cpp", &["g++"], &[optimisation, "-w", "-pthread", "-DKIND=14", "-DFORM=1"]);
         assert!(said.contains("waits in loops until another thread writes something"), "{said}");
         assert!(said.contains("at most ") && !said.contains("very well"), "{said}");
-    }
-    // Also where nobody had to wait.
-    for compiler in ["g++", "clang++-19"] {
-        let (_, said) = verdict("ticket.cpp", &[compiler], &["-O2", "-w", "-pthread"]);
-        assert!(said.contains("waits in loops until another thread writes something"), "{compiler}: {said}");
     }
     let (_, said) = verdict("atomics.cpp", &["g++"], &["-O0", "-w", "-pthread", "-DKIND=0", "-DFORM=1"]);
     assert!(!said.contains("waits in loops"), "{said}");
@@ -265,9 +326,12 @@ fn every_program_of_the_judge_is_right() {
             all.push((what, wrong_in_rust(kind, form, optimisation)));
         }
     }
-    for (kind, form) in (0..ATOMICS.len()).flat_map(|kind| Form::OF_LOCKS.map(|form| (kind, form))) {
+    let locks = (0..ATOMICS.len()).flat_map(|kind| Form::OF_LOCKS.map(|form| (kind, form)));
+    // Who finds nobody before it in such a queue goes another way than the others, and on alone.
+    let locks = locks.filter(|one| *one != (QUEUES, Form::ShortFirst));
+    for (kind, form) in locks.chain(BARRIERS.map(|(kind, _)| (kind, Form::Barrier))) {
         for (compiler, optimisation) in [("g++", "-O0"), ("g++", "-O2"), ("clang++-19", "-O0"), ("clang++-19", "-O2")] {
-            let what = format!("{}\t{form:?}\t{compiler} {optimisation}", ATOMICS[kind]);
+            let what = format!("{}\t{form:?}\t{compiler} {optimisation}", name_of(kind));
             all.push((what, wrong_of_atomics(kind, form, compiler, optimisation)));
         }
     }
@@ -293,6 +357,23 @@ fn verdict(source: &str, compiler: &[&str], flags: &[&str]) -> (f64, String) {
 fn rusts_mutex_is_taken_by_one_lane_at_a_time_and_the_verdict_says_that_it_only_looks_like_a_lock() {
     let (efficiency, said) = verdict("rust_locks.rs", &["rustc", "--edition", "2021"], &["-O"]);
     assert!((efficiency - 0.125).abs() < 0.01 && said.contains("looks like a lock"), "{said}");
+}
+
+#[test]
+fn a_ticket_lock_is_one_also_where_nobody_had_to_wait() {
+    for compiler in ["g++", "clang++-19"] {
+        let (_, said) = verdict("ticket.cpp", &[compiler], &["-O2", "-w", "-pthread"]);
+        assert!(said.contains("looks like a lock") && said.contains("\"is_at_most\":false"), "{compiler}: {said}");
+    }
+}
+
+#[test]
+fn atomics_that_look_like_locks_are_none() {
+    for (compiler, optimisation) in [("g++", "-O0"), ("g++", "-O2"), ("clang++-19", "-O2")] {
+        let (_, said) = verdict("no_locks.cpp", &[compiler], &[optimisation, "-w", "-std=c++17", "-pthread"]);
+        let is_none = !said.contains("looks like a lock") && said.contains("\"is_at_most\":false");
+        assert!(is_none && !said.contains("\"locks\":{"), "{compiler} {optimisation}: {said}");
+    }
 }
 
 #[test]

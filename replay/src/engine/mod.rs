@@ -97,6 +97,10 @@ impl<'a> Replay<'a> {
                 episodes.entry(*episode).or_default().insert(Lane(seat as u8));
             }
         }
+        let mut posters: HashMap<EpisodeId, Lane, rustc_hash::FxBuildHasher> = HashMap::default();
+        for (seat, lane) in lanes.iter().enumerate() {
+            posters.extend(survey.lanes[*lane].posts.iter().map(|post| (*post, Lane(seat as u8))));
+        }
         let state = LaneState {
             pc: trace_format::Pc(0),
             segment: heuristics::SegmentId(0),
@@ -117,7 +121,7 @@ impl<'a> Replay<'a> {
             offsets: vec![0; lanes.len()],
             groups: Groups::default(),
             live: LaneSet::first(lanes.len()),
-            sync: Sync::new(episodes, locks),
+            sync: Sync::new(episodes, posters, locks),
             counts: Counts::new(lanes.len().min(unit.seats.width())),
             seen_groups: Groups::default(),
             lead: Lead::default(),
@@ -220,7 +224,7 @@ impl<'a> Replay<'a> {
             ready,
             self.live,
             // Lanes that take turns do not spin: for the model they wait as at a barrier.
-            if self.sync.turns().is_some() { LaneSet::EMPTY } else { self.sync.waiting_for_lock() },
+            if self.sync.turns().is_some() { self.sync.waiting_for_post() } else { self.sync.waiting_for_lock() },
             self.seats,
             self.program,
         )

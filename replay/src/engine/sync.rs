@@ -77,6 +77,10 @@ pub(crate) struct Sync {
     expected: HashMap<EpisodeId, LaneSet, FxBuildHasher>,
     arrived: HashMap<EpisodeId, LaneSet, FxBuildHasher>,
     at_meet_all: LaneSet,
+    /// Who will hand over what, and who waits for that.
+    posters: HashMap<EpisodeId, Lane, FxBuildHasher>,
+    awaited: HashMap<EpisodeId, LaneSet, FxBuildHasher>,
+    at_post: LaneSet,
     locks: HashMap<LockId, Lock, FxBuildHasher>,
     at_meeting: LaneSet,
     at_lock: LaneSet,
@@ -93,11 +97,18 @@ pub(crate) struct Sync {
 }
 
 impl Sync {
-    pub(crate) fn new(expected: HashMap<EpisodeId, LaneSet, FxBuildHasher>, locks: Locks) -> Sync {
+    pub(crate) fn new(
+        expected: HashMap<EpisodeId, LaneSet, FxBuildHasher>,
+        posters: HashMap<EpisodeId, Lane, FxBuildHasher>,
+        locks: Locks,
+    ) -> Sync {
         Sync {
             expected,
             arrived: HashMap::default(),
             at_meet_all: LaneSet::EMPTY,
+            posters,
+            awaited: HashMap::default(),
+            at_post: LaneSet::EMPTY,
             locks: HashMap::default(),
             at_meeting: LaneSet::EMPTY,
             at_lock: LaneSet::EMPTY,
@@ -119,12 +130,18 @@ impl Sync {
     /// All lanes that wait.
     #[inline]
     pub(crate) fn waiting(&self) -> LaneSet {
-        self.at_meeting | self.at_lock | self.at_meet_all
+        self.at_meeting | self.at_lock | self.at_meet_all | self.at_post
+    }
+
+    /// Those that wait for one other lane: for its lock, or for what it hands over.
+    #[inline]
+    pub(crate) fn waiting_for_lock(&self) -> LaneSet {
+        self.at_lock | self.at_post
     }
 
     #[inline]
-    pub(crate) fn waiting_for_lock(&self) -> LaneSet {
-        self.at_lock
+    pub(crate) fn waiting_for_post(&self) -> LaneSet {
+        self.at_post
     }
 
     /// The sections in progress, where lanes take turns.
@@ -140,9 +157,10 @@ impl Sync {
     /// Lanes that have moved on have reached locks or behind sections: the lanes that can go on now. To be called until
     /// there are none.
     pub(crate) fn take_turns(&mut self, states: &[LaneState], live: LaneSet) -> LaneSet {
+        let waiting = self.waiting();
         let Some(turns) = &mut self.turns else { return LaneSet::EMPTY };
         let arrived = turns.make_sections(states);
-        let ready = live - (self.at_meeting | self.at_lock | self.at_meet_all);
+        let ready = live - waiting;
         let mut freed = LaneSet::EMPTY;
         while let Some(moved) = turns.next(ready | freed, |lane, wanted| takes(&mut self.locks, lane, wanted)) {
             freed = freed | apply(moved, &mut self.events);
@@ -192,6 +210,11 @@ impl Sync {
                 self.at_meet_all.insert(lane);
                 false
             }
+            Control::Post(episode) => {
+                self.post(episode);
+                true
+            }
+            Control::Await(episode) => self.awaits(lane, episode),
             Control::Acquire(lock) => self.acquire(lane, Wanted { lock, most: 1 }),
             Control::AcquireShared(lock) => self.acquire(lane, Wanted { lock, most: ALL }),
             Control::AcquireOneOf { lock, most } => self.acquire(lane, Wanted { lock, most }),
@@ -220,6 +243,23 @@ impl Sync {
             return true;
         }
         false
+    }
+
+    fn post(&mut self, episode: EpisodeId) {
+        self.posters.remove(&episode);
+        let lanes = self.awaited.remove(&episode).unwrap_or_default();
+        self.at_post = self.at_post - lanes;
+        self.freed = self.freed | lanes;
+    }
+
+    /// Whether the lane need not wait: it was handed over, or another warp does that.
+    fn awaits(&mut self, lane: Lane, episode: EpisodeId) -> bool {
+        let is_to_come = self.posters.get(&episode).is_some_and(|poster| *poster != lane);
+        if is_to_come {
+            self.awaited.entry(episode).or_default().insert(lane);
+            self.at_post.insert(lane);
+        }
+        !is_to_come
     }
 
     /// Whether all that take part are there, or have finished.
@@ -290,6 +330,9 @@ impl Sync {
         for id in held {
             self.release(lane, id);
         }
+        let mut posts: Vec<EpisodeId> = self.awaited.keys().copied().filter(|e| self.posters[e] == lane).collect();
+        posts.sort_unstable();
+        posts.into_iter().for_each(|episode| self.post(episode));
         let mut complete: Vec<EpisodeId> = self.arrived.keys().copied().filter(|m| self.complete(*m)).collect();
         complete.sort_unstable();
         for episode in complete {
@@ -297,8 +340,8 @@ impl Sync {
         }
     }
 
-    /// No lane is ready: lets the lowest lane that waits for a lock through, or else opens the barrier that the lowest
-    /// lane waits at. That happens only when what they wait for lies outside the replay.
+    /// No lane is ready: lets the lowest lane through that waits for a lock or for another lane, or else opens the
+    /// barrier that the lowest lane waits at. That happens only when what they wait for lies outside the replay.
     pub(crate) fn force(&mut self, counts: &mut Counts) -> LaneSet {
         counts.forced += 1;
         if let Some(lane) = self.at_lock.lowest() {
@@ -310,6 +353,11 @@ impl Sync {
             for lock in self.locks.values_mut() {
                 lock.queue.retain(|(l, _)| *l != lane);
             }
+            return LaneSet::only(lane);
+        }
+        if let Some(lane) = self.at_post.lowest() {
+            self.at_post.remove(lane);
+            self.awaited.values_mut().for_each(|lanes| lanes.remove(lane));
             return LaneSet::only(lane);
         }
         let lane = self.at_meeting.lowest();

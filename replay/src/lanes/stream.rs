@@ -36,6 +36,10 @@ pub enum Control {
     Meet(EpisodeId),
     /// The lane waits until every other lane of its warp waits so too, or has finished (the `W` of text traces).
     MeetAll,
+    /// The lane hands over what other lanes wait for.
+    Post(EpisodeId),
+    /// The lane waits until the lane of its warp that has this one's [`Control::Post`] in its stream has come to it.
+    Await(EpisodeId),
     /// The lane takes the lock for itself, and waits while another lane of its warp has it, shared or not.
     Acquire(LockId),
     /// The lane takes the lock shared, and waits while another lane of its warp has it for itself.

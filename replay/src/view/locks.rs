@@ -82,8 +82,8 @@ pub(super) struct LockTable {
     locks: Vec<(u64, LockKind)>,
     /// How many lanes may have a semaphore at a time, where it is not one.
     most: FxHashMap<u64, u32>,
-    /// How many semaphores are no locks: a thread posts for another.
-    pub handed_over: usize,
+    /// By another address at which a lock of the program's own is given: its own.
+    given_at: FxHashMap<u64, u64>,
 }
 
 impl LockTable {
@@ -95,9 +95,10 @@ impl LockTable {
         values: impl Iterator<Item = (u64, u64)>,
         own: &OwnLocks,
     ) -> LockTable {
-        let mut handed_over = 0;
         for (semaphore, _) in semaphores.filter(|(_, used)| used.is_handed_over()) {
-            handed_over += usize::from(found.remove(semaphore) == Some(LockKind::Semaphore));
+            if found.get(semaphore) == Some(&LockKind::Semaphore) {
+                found.remove(semaphore);
+            }
         }
         let mut most: FxHashMap<u64, u32> = FxHashMap::default();
         for (object, value) in values.filter(|(object, _)| found.get(object) == Some(&LockKind::Semaphore)) {
@@ -109,7 +110,7 @@ impl LockTable {
         }
         let mut locks: Vec<(u64, LockKind)> = found.into_iter().collect();
         locks.sort_unstable();
-        LockTable { locks, most, handed_over }
+        LockTable { locks, most, given_at: own.given_at.clone() }
     }
 
     /// Whether lanes can share the lock of the program's own at an address; none where there is no such.
@@ -118,6 +119,11 @@ impl LockTable {
             LockKind::Own { can_share } => Some(can_share),
             _ => None,
         }
+    }
+
+    /// The address of the lock of the program's own that is given there.
+    pub fn given_at(&self, address: u64) -> u64 {
+        self.given_at.get(&address).copied().unwrap_or(address)
     }
 
     /// The locks of the program's own.

@@ -31,10 +31,10 @@ use heuristics::{SegmentId, SegmentTable};
 use trace_format::{Module, Pc, Trace};
 
 use self::cut::Cut;
-use self::first_look::code::{calls, marks};
+use self::first_look::code::{bodies, calls, marks, taskloops};
 use self::first_look::region::Choice;
 use self::first_look::segments::Looked;
-use self::first_look::survey::{ThreadSurvey, bodies, taskloops};
+use self::first_look::survey::ThreadSurvey;
 use self::plan::Plan;
 use self::threads::{Stayed, Threads, lanes_of};
 use crate::{EpisodeId, Error, GpuCost, Kept, LaneOrigin, LaneStream, LockId, Locks, Result};
@@ -97,7 +97,7 @@ impl View {
         summary.unsure_joins = unsure_joins;
         summary.loops = loops;
         summary.own_locks = plan.locks.own();
-        summary.unordered = unordered(trace, &plan, followed.unordered());
+        summary.unordered = unordered(trace, &plan, followed.unordered(), own_locks.doubtful);
         summary.waits_for_work = threads.iter().any(|thread| thread.waits_for_others);
         let task_runs = || threads.iter().flat_map(|thread| &thread.task_runs);
         summary.tasks = (task_runs().count(), task_runs().map(|run| run.instructions).sum());
@@ -278,19 +278,25 @@ fn as_marked(options: &ViewOptions, trace: &Trace) -> ViewOptions {
 }
 
 /// Waits that are seen, and order no lanes.
-fn unordered(trace: &Trace, plan: &Plan, loops: u64) -> Vec<String> {
+fn unordered(trace: &Trace, plan: &Plan, loops: u64, tickets: usize) -> Vec<String> {
     let mut all = Vec::new();
     if loops > 0 {
         all.push(format!(
             "{loops} waits in loops until another thread writes something, as at barriers made of atomics"
         ));
     }
-    if plan.locks.handed_over > 0 {
-        all.push(format!("{} semaphores that one thread posts for another", plan.locks.handed_over));
+    if tickets > 0 {
+        all.push(format!("{tickets} words that may be ticket locks, at which nobody had to wait"));
     }
+    let handed_over = &plan.episodes.hand_overs;
+    if handed_over.unknown_semaphores > 0 {
+        all.push(format!("{} semaphores that one thread posts for another", handed_over.unknown_semaphores));
+    }
+    // A trace of an older version has their calls, and not what they say.
     let is_doacross = |(_, name): (_, &str)| ["GOMP_doacross_", "__kmpc_doacross_"].iter().any(|p| name.starts_with(p));
-    if calls(trace, &plan.table).any(is_doacross) {
-        all.push("iterations of doacross loops (ordered(1), depend(sink))".to_owned());
+    let is_told = handed_over.has_loops && !handed_over.unknown_loops;
+    if !is_told && calls(trace, &plan.table).any(is_doacross) {
+        all.push("iterations of doacross loops (ordered(n), depend(sink))".to_owned());
     }
     all
 }

@@ -64,7 +64,7 @@ impl Plan {
             choice,
             lock_rule: if is_text { Locks::Ignore } else { options.locks },
             locks: lock_table(threads, own_locks),
-            episodes: Episodes::new(threads),
+            episodes: Episodes::new(threads, &own_locks.barriers),
             tasks: match options.lanes {
                 Lanes::Tasks | Lanes::Iterations(_) | Lanes::Marks => TaskOrder::new(threads),
                 Lanes::Threads | Lanes::Calls => TaskOrder::default(),

@@ -367,6 +367,8 @@ pub fn told(view: &View, lane: usize) -> String {
         Told::Comes(Control::Stack { .. }) => unreachable!("left out"),
         Told::Comes(Control::Meet(episode)) => format!("meet{}", episode.0),
         Told::Comes(Control::MeetAll) => "meet-all".into(),
+        Told::Comes(Control::Post(episode)) => format!("post{}", episode.0),
+        Told::Comes(Control::Await(episode)) => format!("await{}", episode.0),
         Told::Comes(Control::Acquire(lock)) => format!("take{}", lock.0),
         Told::Comes(Control::AcquireShared(lock)) => format!("share{}", lock.0),
         Told::Comes(Control::AcquireOneOf { lock, most }) => format!("place{}of{most}", lock.0),

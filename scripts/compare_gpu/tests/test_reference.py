@@ -113,6 +113,29 @@ class ReferenceTest(unittest.TestCase):
         with self.assertRaisesRegex(ReplayError, "2 lanes wait for ever"):
             counts(code, [[False], [True]])
 
+    def test_groups_that_are_ready_at_one_address_run_it_together_once_they_have_stood_there(self):
+        def chain(arm):
+            return rows(
+                ("bssy", 1, "", 0, 6),
+                ("bra", 1, "P0", -1, 5),
+                ("plain", arm),
+                ("bra", 1, "P1", -1, 5),
+                ("plain", arm),
+                ("bsync", 1, "", 0),
+                ("plain", 4),
+                ("exit",),
+            )
+
+        # Five lanes jump and three go on, then two of these jump and one goes on: to BSYNC by itself. The seven are
+        # ready there, in two groups, of which the later has stood there for an arm.
+        lanes = [[True]] * 5 + [[False, True]] * 2 + [[False, False]]
+        self.assertEqual(counts(chain(7), lanes).groups[5], 2)
+        self.assertEqual(counts(chain(2), lanes).groups[5], 3)
+        self.assertEqual(counts(chain(2), lanes).warp, 2 + 2 + 1 + 2 + 3 + 5)
+        # Where two jump and six go on, the two come to BSYNC first; of the six, four jump, and are alone there.
+        lanes = [[True]] * 2 + [[False, True]] * 4 + [[False, False]] * 2
+        self.assertEqual(counts(chain(7), lanes).groups[5], 3)
+
     def test_the_order_of_lanes_changes_no_count(self):
         code = rows(
             ("bssy", 1, "", 0, 5),

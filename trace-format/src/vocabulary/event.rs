@@ -107,11 +107,16 @@ pub enum SyncFunction {
     /// The body of a target region that this machine runs; object: the body. Its teams begin with
     /// [`SyncFunction::TeamsNext`]. It calls the program's own code.
     TargetBody = 39,
+    /// `GOMP_doacross_wait`, `__kmpc_doacross_wait`; argument: the number of the iteration that is waited for, of a
+    /// loop of several dimensions the first.
+    DoacrossWait = 40,
+    /// `GOMP_doacross_post`, `__kmpc_doacross_post`; argument: the number of the iteration that is done, likewise.
+    DoacrossPost = 41,
 }
 
 impl SyncFunction {
     /// Every function, in the order of its code in the file.
-    pub const ALL: [SyncFunction; 40] = {
+    pub const ALL: [SyncFunction; 42] = {
         use SyncFunction::*;
         [
             MutexLock,
@@ -154,6 +159,8 @@ impl SyncFunction {
             TeamsNext,
             TargetFork,
             TargetBody,
+            DoacrossWait,
+            DoacrossPost,
         ]
     };
 

@@ -32,6 +32,8 @@ pub enum Argument {
     Task(TaskCall),
     /// This number.
     Constant(u8),
+    /// The 8 bytes of memory at the address in the register of the argument with this number.
+    Word(u8),
 }
 
 impl Argument {
@@ -54,6 +56,7 @@ impl Argument {
             Argument::TeamSize => team_size,
             Argument::Itself => registers.rip,
             Argument::Task(call) => call.key(registers, words),
+            Argument::Word(_) => words.first().copied().unwrap_or(0),
         }
     }
 }
@@ -92,7 +95,7 @@ impl Role {
             Role::GivesChunk(_) | Role::MakesPieces | Role::BeginsAlone | Role::EndsAlone => [Argument::None; 2],
         };
         [first, second].into_iter().any(|a| match a {
-            Argument::Register(n) | Argument::Int(n) => n == number,
+            Argument::Register(n) | Argument::Int(n) | Argument::Word(n) => n == number,
             Argument::Task(call) => call.names(number),
             Argument::None | Argument::Constant(_) | Argument::TeamSize | Argument::Itself => false,
         })
@@ -114,6 +117,7 @@ impl Role {
     pub fn words(self) -> Option<Words> {
         match self {
             Role::BeginsAlone => Some(Words::RETURN),
+            Role::Sync { argument: Argument::Word(register), .. } => Some(Words { register, offset: 0, count: 1 }),
             role => role.task().and_then(TaskCall::words),
         }
     }
@@ -262,6 +266,12 @@ pub const TABLE: &[(&str, Role)] = &[
     ("GOMP_single_copy_start", alone(Single)),
     ("GOMP_ordered_start", alone(OrderedEnter)),
     ("GOMP_ordered_end", alone(OrderedLeave)),
+    ("GOMP_doacross_wait", role(DoacrossWait, Argument::None, Argument::Register(0))),
+    ("GOMP_doacross_ull_wait", role(DoacrossWait, Argument::None, Argument::Register(0))),
+    ("GOMP_doacross_post", role(DoacrossPost, Argument::None, Argument::Word(0))),
+    ("GOMP_doacross_ull_post", role(DoacrossPost, Argument::None, Argument::Word(0))),
+    ("__kmpc_doacross_wait", role(DoacrossWait, Argument::None, Argument::Word(2))),
+    ("__kmpc_doacross_post", role(DoacrossPost, Argument::None, Argument::Word(2))),
     ("__kmpc_fork_call", KMP_FORK),
     ("__kmpc_fork_call_if", KMP_FORK),
     ("__kmpc_serialized_parallel", Role::BeginsAlone),

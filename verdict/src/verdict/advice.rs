@@ -22,13 +22,13 @@
 //! | even out phases | lanes wait at a barrier for others |
 //! | fill warps | warps have seats without lanes, and another number of lanes would fill them |
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use attribution::lost::{ByCause, main_causes};
 use attribution::table::grouped;
 use attribution::{Source, Subject};
-use heuristics::{PlaceId, Program};
-use replay::metrics::{Cause, Causes};
+use heuristics::{PlaceId, Program, Spec};
+use replay::metrics::{Cause, Causes, Charge};
 use replay::suggest::{Basis, Estimate, Pass};
 use replay::view::{LoopRan, View};
 use replay::{Outcome, Unit};
@@ -119,6 +119,20 @@ pub(super) struct Advisor<'a> {
     pub evidence: &'a Evidence,
     /// What locks cost, where lanes wait for one.
     pub locking: Option<&'a Locking>,
+    /// Branches at which the model's lanes do not part, since their arms run predicated. The verdict's efficiency
+    /// counts lanes as active there.
+    pub predicated: BTreeSet<Pc>,
+}
+
+/// The conditional branches of which the model of an outcome runs all arms predicated.
+pub(super) fn predicated(outcome: &Outcome, program: &Program) -> BTreeSet<Pc> {
+    let most = Spec::parse(&outcome.heuristic).map_or(0, |spec| heuristics::longest_predicated(&spec));
+    let is_short = |place: PlaceId| {
+        let arms = program.control_flow.arms(place);
+        !arms.is_empty() && arms.iter().all(|arm| arm.instructions <= most)
+    };
+    let segments = program.segments.iter().map(|(_, segment)| segment);
+    segments.filter(|segment| is_short(segment.place)).map(|segment| segment.last().pc).collect()
 }
 
 /// A line, with the instructions at which lanes parted.
@@ -130,8 +144,8 @@ struct Line {
 impl Advisor<'_> {
     /// The worst places, each with its remedy.
     pub fn places(&self, causes: &Causes, source: &mut Source) -> Vec<Place> {
-        let total = causes.total();
-        let mut worst = lines(causes, source);
+        let total: u64 = self.lost(causes).map(|(_, slots)| slots).sum();
+        let mut worst = lines(self.lost(causes), source);
         worst.truncate(PLACES);
         worst.retain(|line| line.place.slots as f64 >= WORTH_NAMING * total as f64);
         let advised = worst.into_iter().map(|mut line| {
@@ -147,12 +161,24 @@ impl Advisor<'_> {
         advised.collect()
     }
 
-    /// The efficiency when so many lost slots are saved. Lanes that are predicated off count as active in the verdict's
-    /// efficiency, but as lost to the branch in the slots. So slots are scaled by the ratio of the two losses.
+    /// Lost slots, except those of lanes that are predicated off.
+    fn lost<'c>(&'c self, causes: &'c Causes) -> impl Iterator<Item = (Charge, u64)> + 'c {
+        let is_off = |charge: &Charge| {
+            charge.cause == Cause::Branch && charge.parted_at.is_some_and(|pc| self.predicated.contains(&pc))
+        };
+        causes.charges.iter().copied().filter(move |(charge, _)| !is_off(charge))
+    }
+
+    /// The efficiency when so many lost slots are saved. The verdict's efficiency may be of a GPU's instructions, so
+    /// slots are scaled by the ratio of the two losses.
     fn without(&self, slots: u64) -> f64 {
         let all = self.outcome.counts.fetches() as f64 * self.outcome.warp_size as f64;
         let active = self.efficiency * all;
-        let scale = (all - active) / (self.outcome.lost_slots() as f64).max(1.0);
+        let lost = self
+            .outcome
+            .found::<Causes>()
+            .map_or_else(|| self.outcome.lost_slots(), |causes| self.lost(causes).map(|(_, slots)| slots).sum());
+        let scale = (all - active) / (lost as f64).max(1.0);
         (active / (all - slots as f64 * scale).max(active).max(1.0)).min(1.0)
     }
 
@@ -441,9 +467,9 @@ impl Advisor<'_> {
 }
 
 /// The lines at which lanes parted, those that cost most first.
-fn lines(causes: &Causes, source: &mut Source) -> Vec<Line> {
+fn lines(lost: impl Iterator<Item = (Charge, u64)>, source: &mut Source) -> Vec<Line> {
     let mut by_pc: BTreeMap<Option<Pc>, ByCause> = BTreeMap::new();
-    for (charge, slots) in &causes.charges {
+    for (charge, slots) in lost {
         by_pc.entry(charge.parted_at).or_insert([0; Cause::ALL.len()])[charge.cause as usize] += slots;
     }
     let mut by_line: BTreeMap<String, Line> = BTreeMap::new();

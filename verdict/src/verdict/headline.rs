@@ -94,11 +94,12 @@ pub(super) fn of(
         );
     }
     let waits = Waits::of(view);
-    let is_range = figure.most - figure.least > FAR_APART;
+    let is_apart = figure.most - figure.least > FAR_APART;
     let number = match waits {
-        Waits::NotAllOrdered if is_range => format!("at most {} SIMT efficiency {on}", share(figure.most)),
+        Waits::NotAllOrdered if is_apart => format!("at most {} SIMT efficiency {on}", share(figure.most)),
         Waits::NotAllOrdered => format!("at most {} SIMT efficiency {on}", share(figure.efficiency)),
-        Waits::AllOrdered if is_range => {
+        // Else a line of its own says the range.
+        Waits::AllOrdered if is_apart && figure.spread().is_none() => {
             format!("between {} and {} SIMT efficiency {on}", share(figure.least), share(figure.most))
         }
         Waits::AllOrdered => format!("{} SIMT efficiency {on}", share(figure.efficiency)),

@@ -12,6 +12,7 @@ pub(crate) mod filling;
 mod headline;
 mod kinds;
 pub(crate) mod locking;
+mod spread;
 mod time;
 
 use attribution::table::grouped;
@@ -30,6 +31,7 @@ use self::balance::Balance;
 use self::coverage::{Coverage, share};
 use self::headline::Waits;
 use self::locking::{LockTrials, Locking};
+use self::spread::Spread;
 use self::time::Time;
 use crate::Machine;
 use crate::machine::unit;
@@ -110,6 +112,14 @@ pub struct Figure {
     pub lanes: usize,
 }
 
+impl Figure {
+    /// Where a GPU's own figure lies; none for machines that were not compared with one.
+    fn spread(&self) -> Option<Spread> {
+        let is_compared = self.machine == Some(Machine::Nvidia.name());
+        is_compared.then(|| Spread::with_models(self.efficiency, (self.least, self.most))).flatten()
+    }
+}
+
 /// What a verdict is computed from.
 pub(crate) struct Case<'a> {
     pub(crate) trace: &'a Trace,
@@ -174,6 +184,7 @@ impl Verdict {
             balance: balance.as_ref(),
             evidence,
             locking: locking.as_ref(),
+            predicated: advice::predicated(outcome, program),
         };
         let alone = outcome.lanes < 2;
         let withheld = view.summary().cut.as_ref().and_then(CutInto::withheld);
@@ -222,10 +233,16 @@ impl Verdict {
         of_items.map_or(self.figure.efficiency, |items| items.efficiency)
     }
 
+    /// Where the efficiency of a GPU's own code lies.
+    fn spread(&self) -> Option<Spread> {
+        self.figure.spread().filter(|_| self.holds && !self.is_at_most)
+    }
+
     /// As lines for people: the headline, coverage, warnings, what is known, the worst places.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         let mut lines = vec![format!("verdict: {}", self.headline)];
+        lines.extend(self.spread().map(|spread| format!("range: {}", spread.sentence())));
         lines.push(format!("coverage: {}", self.coverage.sentence()));
         lines.extend(self.time.iter().map(|time| format!("time: {}", time::sentence(time))));
         lines.extend(self.warnings.iter().map(|warning| format!("warning: {warning}")));
@@ -305,6 +322,9 @@ impl Verdict {
             "places_of": self.items.as_ref().filter(|_| self.places_are_of_items).map(|items| &items.what),
             "places": self.places.iter().map(place).collect::<Vec<Value>>(),
         });
+        if let Some(spread) = self.spread() {
+            all["range"] = spread.json();
+        }
         if let Some(time) = &self.time {
             all["time"] = time::json(time);
         }

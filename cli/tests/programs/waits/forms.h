@@ -3,7 +3,7 @@
     take(0);
     total[0] += inside(SHORT);
     give(0);
-    total[id] += inside(WORK);
+    own[id] += inside(WORK);
 #elif FORM == 1
     for (int round = 0; round < 4; round++) {
         take(0);
@@ -23,6 +23,6 @@
         total[0] += inside(WORK);
         give(0);
     } else {
-        total[id] += inside(WORK);
+        own[id] += inside(WORK);
     }
 #endif

@@ -31,7 +31,8 @@ __attribute__((noinline)) static long inside(long turns) {
 
 // 0 mutex, 1 tried, 2 timed, 3 spin lock, 4 written, 5 read, semaphores of 6 one and 7 two places, 8 C11's mutex, 9 tried,
 // OpenMP's 10 critical section, 11 lock, 12 tried, 13 nested lock, 14 tried; of the program's own, by 15 an exchange and a
-// store, 16 a futex; 17 barrier, 18 of a condition variable, 19 OpenMP's; 20 ordered sections
+// store, 16 a futex; 17 barrier, 18 of a condition variable, 19 OpenMP's; 20 ordered sections; 21 semaphores, by which
+// each thread hands on to the next; doacross loops whose iterations wait for 22 the one before, 23 the one before that
 #if KIND <= 2
 static pthread_mutex_t locks[2] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
 static void init(void) {}
@@ -56,6 +57,9 @@ static void init(void) { for (int i = 0; i < 2; i++) omp_init_nest_lock(&locks[i
 #elif KIND == 15 || KIND == 16
 static int locks[2];
 static void init(void) {}
+#elif KIND == 21
+static sem_t turns[LANES];
+static void init(void) { for (int i = 0; i < LANES; i++) sem_init(&turns[i], 0, i == 0); }
 #elif KIND == 17
 static pthread_barrier_t barrier;
 static void init(void) { pthread_barrier_init(&barrier, 0, LANES); }
@@ -148,7 +152,7 @@ static void meet(void) {
 #endif
 }
 
-static long total[LANES];
+static long total[LANES], own[LANES];
 
 // All threads begin together, so that they contend.
 static pthread_barrier_t begin;
@@ -160,13 +164,19 @@ static void *work(void *a) {
 #endif
 #if KIND >= 17 && KIND <= 19
     for (int round = 0; round < ROUNDS; round++) {
-        if (round % LANES == id) total[id] += inside(WORK / 4);
+        if (round % LANES == id) own[id] += inside(WORK / 4);
         meet();
+    }
+#elif KIND == 21
+    for (int round = 0; round < 4; round++) {
+        sem_wait(&turns[id]);
+        total[0] += inside(WORK / 4);
+        sem_post(&turns[(id + 1) % LANES]);
     }
 #elif KIND == 10 && FORM == 0
 #pragma omp critical
     total[0] += inside(SHORT);
-    total[id] += inside(WORK);
+    own[id] += inside(WORK);
 #elif KIND == 10
 #pragma omp critical
     total[0] += inside(WORK);
@@ -186,6 +196,17 @@ int main(void) {
 #pragma omp ordered
         total[0] += v + inside(WORK / 4);
     }
+#elif defined _OPENMP && KIND >= 22
+#pragma omp parallel for ordered(1) schedule(static, 1) num_threads(LANES)
+    for (int i = 0; i < 4 * LANES; i++) {
+#if KIND == 22
+#pragma omp ordered depend(sink : i - 1)
+#else
+#pragma omp ordered depend(sink : i - 2)
+#endif
+        total[i % 2] += inside(WORK / 4);
+#pragma omp ordered depend(source)
+    }
 #elif defined _OPENMP
 #pragma omp parallel num_threads(LANES)
     work((void *)(long)omp_get_thread_num());
@@ -194,5 +215,5 @@ int main(void) {
     for (long i = 0; i < LANES; i++) pthread_create(&threads[i], 0, work, (void *)i);
     for (int i = 0; i < LANES; i++) pthread_join(threads[i], 0);
 #endif
-    printf("%ld\n", total[0] + total[3]);
+    printf("%ld\n", total[0] + own[3]);
 }

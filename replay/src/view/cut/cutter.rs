@@ -171,6 +171,11 @@ impl<'a, 'k> Cutter<'a, 'k> {
                 self.counts.barriers += u64::from(self.open.is_some());
             }
             Control::MeetAll => self.counts.barriers += u64::from(self.open.is_some()),
+            Control::Post(_) | Control::Await(_) => {
+                if self.open.is_some() {
+                    self.track.control(control);
+                }
+            }
             Control::Acquire(lock) | Control::AcquireShared(lock) | Control::AcquireOneOf { lock, .. } => {
                 if let Some(open) = &mut self.open {
                     open.held.push(lock);

@@ -215,6 +215,7 @@ impl<'a, 'k> MarkCutter<'a, 'k> {
         match (control, &mut self.open) {
             (Control::Sp(_) | Control::Level(_) | Control::Stack { .. }, _) => self.track.stand(control),
             (Control::Meet(_) | Control::MeetAll, Some(_)) => self.counts.barriers += 1,
+            (Control::Post(_) | Control::Await(_), Some(_)) => self.track.control(control),
             (
                 Control::Acquire(lock) | Control::AcquireShared(lock) | Control::AcquireOneOf { lock, .. },
                 Some(open),

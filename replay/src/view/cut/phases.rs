@@ -194,6 +194,7 @@ impl Cutter<'_, '_> {
                 lane.meet_alls += 1;
                 self.track.control(control);
             }
+            Control::Post(_) | Control::Await(_) => self.track.control(control),
             Control::Acquire(lock) | Control::AcquireShared(lock) | Control::AcquireOneOf { lock, .. } => {
                 lane.held.push(lock);
                 self.track.control(control);

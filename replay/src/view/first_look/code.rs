@@ -1,8 +1,11 @@
-//! What stands in the code of a program: markers, of `lockstep.h` and of iterations, and calls of functions by name.
+//! What stands in the code of a program: markers, of `lockstep.h` and of iterations, calls of functions by name, and
+//! bodies of parallel regions and of taskloops.
 
 use heuristics::{SegmentId, SegmentTable};
 use rustc_hash::FxHashMap;
-use trace_format::{Marker, Pc, Trace};
+use trace_format::{Marker, Pc, SyncFunction, Trace};
+
+use super::survey::ThreadSurvey;
 
 /// Where iterations are marked.
 pub(in crate::view) fn marks(trace: &Trace) -> FxHashMap<Pc, Marker> {
@@ -52,4 +55,24 @@ pub(in crate::view) fn calls<'a>(
 ) -> impl Iterator<Item = (SegmentId, &'a str)> {
     let calling = table.iter().filter(|(_, segment)| segment.last().kind.is_call());
     calling.filter_map(|(id, _)| Some((id, called(trace, table, id)?)))
+}
+
+/// Where the bodies of parallel regions begin, and those of teams that run their part alone.
+pub(in crate::view) fn bodies(threads: &[ThreadSurvey]) -> Vec<Pc> {
+    let bodies = threads.iter().flat_map(|thread| &thread.bodies);
+    let parallel = bodies.filter(|body| body.function == SyncFunction::ParallelBody);
+    let alone = super::region::alone(threads).into_iter().map(Pc);
+    let mut all: Vec<Pc> = parallel.map(|body| Pc(body.object)).chain(alone).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// Where the bodies of taskloops begin whose pieces are known.
+pub(in crate::view) fn taskloops(threads: &[ThreadSurvey]) -> Vec<Pc> {
+    let runs = threads.iter().flat_map(|thread| &thread.task_runs).filter(|run| run.piece.is_some());
+    let mut all: Vec<Pc> = runs.map(|run| Pc(run.object)).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
 }

@@ -5,13 +5,15 @@
 //! initialised for. Episodes are numbered for all threads, lanes or not: who has none in its stream is not waited for.
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use trace_format::{Seq, SyncFunction};
+use trace_format::{Pc, Seq, SyncFunction};
 
 use crate::EpisodeId;
 use crate::view::first_look::leagues::{Leagues, is_of_construct};
 use crate::view::first_look::seats::seats;
 use crate::view::first_look::survey::{Body, ThreadSurvey};
 use crate::view::waits::conditions::number_rounds;
+use crate::view::waits::hand_overs::HandOvers;
+use crate::view::waits::own_locks::Barriers;
 
 /// A thread's wait at a barrier.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +43,12 @@ pub(in crate::view) struct Episodes {
     pub waits: Vec<Vec<EpisodeId>>,
     /// Per thread: one for each call of a condition variable that is the meeting of a barrier.
     pub conditions: Vec<Vec<Option<EpisodeId>>>,
+    /// What threads hand over to each other.
+    pub hand_overs: HandOvers,
+    /// By word at which threads meet at a barrier of the program's own: the first of its episodes, and how many it has.
+    pub own: FxHashMap<u64, (EpisodeId, usize)>,
+    /// What counts there who has come.
+    pub arrivals: FxHashSet<Pc>,
     /// Per thread: one for each outermost parallel body, in order; none where its fork is not known.
     pub launches: Vec<Vec<Option<EpisodeId>>>,
     /// The episodes with which forked teams begin.
@@ -56,7 +64,7 @@ pub(in crate::view) struct Episodes {
 }
 
 impl Episodes {
-    pub fn new(threads: &[ThreadSurvey]) -> Episodes {
+    pub fn new(threads: &[ThreadSurvey], barriers: &Barriers) -> Episodes {
         let mut numbers = 0..;
         let mut next = || EpisodeId(numbers.next().expect("fewer than 2^32 episodes"));
         let Launches { launches, forks, is_unsure } = number_launches(threads, &mut next);
@@ -64,6 +72,14 @@ impl Episodes {
         let waits = number_waits(threads, &launches, &mut next);
         let calls: Vec<_> = threads.iter().map(|thread| &thread.conditions[..]).collect();
         let conditions = number_rounds(&calls, &mut next);
+        let calls: Vec<_> = threads.iter().map(|thread| &thread.hand_overs[..]).collect();
+        let hand_overs = HandOvers::new(&calls, &handed_over(threads), &mut next);
+        let own = barriers.rounds.iter().map(|(word, rounds)| {
+            let first = next();
+            (1..*rounds).for_each(|_| _ = next());
+            (*word, (first, *rounds))
+        });
+        let own = own.collect();
         let of_bodies = |outermost: bool| {
             let of_thread = |(thread, launches): (&ThreadSurvey, &Vec<Option<EpisodeId>>)| {
                 let bodies = thread.bodies.iter().zip(launches);
@@ -79,6 +95,9 @@ impl Episodes {
         Episodes {
             waits,
             conditions,
+            hand_overs,
+            own,
+            arrivals: barriers.pcs.clone(),
             launches: launches_of,
             inner,
             is_unsure,
@@ -87,6 +106,16 @@ impl Episodes {
             seats,
         }
     }
+}
+
+/// The semaphores that are no locks, each with its first value if that is known.
+fn handed_over(threads: &[ThreadSurvey]) -> FxHashMap<u64, Option<u64>> {
+    let all = threads.iter().flat_map(|thread| &thread.semaphores).filter(|(_, used)| used.is_handed_over());
+    let mut all: FxHashMap<u64, Option<u64>> = all.map(|(object, _)| (*object, None)).collect();
+    for init in threads.iter().flat_map(|thread| &thread.inits) {
+        all.entry(init.object).and_modify(|first| *first = Some(init.count));
+    }
+    all
 }
 
 fn is_parallel(body: &Body) -> bool {
@@ -226,7 +255,7 @@ mod tests {
     }
 
     fn numbers(threads: &[ThreadSurvey]) -> Vec<Vec<u32>> {
-        Episodes::new(threads).waits.iter().map(|w| w.iter().map(|m| m.0).collect()).collect()
+        Episodes::new(threads, &Barriers::default()).waits.iter().map(|w| w.iter().map(|m| m.0).collect()).collect()
     }
 
     #[test]
@@ -289,7 +318,7 @@ mod tests {
             ..ThreadSurvey::default()
         };
         let other = ThreadSurvey { bodies: vec![body(3), body(7)], ..ThreadSurvey::default() };
-        let episodes = Episodes::new(&[master, other]);
+        let episodes = Episodes::new(&[master, other], &Barriers::default());
         assert_eq!(episodes.launches[0], episodes.launches[1]);
         assert_ne!(episodes.launches[0][0], episodes.launches[0][1]);
         assert!(episodes.launches[0][0].is_some());
@@ -299,7 +328,7 @@ mod tests {
     fn a_thread_joins_a_launch_once() {
         let master =
             ThreadSurvey { forks: vec![fork(1, 9)], bodies: vec![body(2), body(4)], ..ThreadSurvey::default() };
-        let launches = Episodes::new(&[master]).launches;
+        let launches = Episodes::new(&[master], &Barriers::default()).launches;
         assert!(launches[0][0].is_some() && launches[0][1].is_none());
     }
 
@@ -318,7 +347,7 @@ mod tests {
             waits: vec![team_wait(11, 13)],
             ..ThreadSurvey::default()
         };
-        let met = Episodes::new(&[first, second]).waits;
+        let met = Episodes::new(&[first, second], &Barriers::default()).waits;
         assert_ne!(met[0], met[1]);
     }
 }

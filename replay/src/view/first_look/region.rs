@@ -7,10 +7,10 @@ use trace_format::{Marker, Pc, Symbol, SyncFunction, Trace, names};
 
 use crate::view::code::filter::{Class, Classifier};
 use crate::view::first_look::callable::is_given_work;
-use crate::view::first_look::code::{ends, marks, recorded_part};
+use crate::view::first_look::code::{bodies, ends, marks, recorded_part, taskloops};
 use crate::view::first_look::leagues::is_of_construct;
 use crate::view::first_look::part_names::{KINDS, calling, known_name, name_of, nameless, typed, words_of_tasks};
-use crate::view::first_look::survey::{ThreadSurvey, bodies, taskloops};
+use crate::view::first_look::survey::ThreadSurvey;
 use crate::view::summary::Share;
 use crate::view::{Lanes, Region, ViewOptions, WhichLoops};
 use crate::{Error, Result};

@@ -3,7 +3,7 @@
 
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
-use trace_format::{Block, Chunk, Event, Item, Pc, Seq, SyncFunction, ThreadExit, ThreadId, Trace};
+use trace_format::{Block, BlockId, Chunk, Event, Item, Pc, Seq, SyncFunction, ThreadExit, ThreadId, Trace};
 
 use crate::Result;
 use crate::view::code::filter::is_of_sanitizer;
@@ -14,6 +14,7 @@ use crate::view::first_look::tasks::{Task, TaskFunctions};
 use crate::view::locks::{self, Action, LockKind};
 use crate::view::sync_stack::SyncStack;
 use crate::view::waits::conditions::{ConditionCall, is_of_condition};
+use crate::view::waits::hand_overs::{HandOver, What};
 use crate::view::waits::own_locks::{Acts, Uses};
 use crate::view::waits::semaphores::SemaphoreUse;
 use crate::waiting::{Code, Follower, Turns};
@@ -94,6 +95,8 @@ pub(in crate::view) struct ThreadSurvey {
     pub inits: Vec<BarrierInit>,
     pub locks: FxHashMap<u64, LockKind>,
     pub semaphores: FxHashMap<u64, SemaphoreUse>,
+    /// What it posts, and has waited for.
+    pub hand_overs: Vec<HandOver>,
     /// What it does with words that may be locks of the program's own.
     pub words: Uses,
     /// Its calls that wait for a condition, or say that it holds.
@@ -117,26 +120,6 @@ pub(in crate::view) struct ThreadSurvey {
     pub waits_for_others: bool,
     /// Whether it took a mutex in what it was started for.
     pub takes_locks: bool,
-}
-
-/// Where the bodies of parallel regions begin, and those of teams that run their part alone.
-pub(in crate::view) fn bodies(threads: &[ThreadSurvey]) -> Vec<Pc> {
-    let bodies = threads.iter().flat_map(|thread| &thread.bodies);
-    let parallel = bodies.filter(|body| body.function == SyncFunction::ParallelBody);
-    let alone = super::region::alone(threads).into_iter().map(Pc);
-    let mut all: Vec<Pc> = parallel.map(|body| Pc(body.object)).chain(alone).collect();
-    all.sort_unstable();
-    all.dedup();
-    all
-}
-
-/// Where the bodies of taskloops begin whose pieces are known.
-pub(in crate::view) fn taskloops(threads: &[ThreadSurvey]) -> Vec<Pc> {
-    let runs = threads.iter().flat_map(|thread| &thread.task_runs).filter(|run| run.piece.is_some());
-    let mut all: Vec<Pc> = runs.map(|run| Pc(run.object)).collect();
-    all.sort_unstable();
-    all.dedup();
-    all
 }
 
 /// Whether the function is a barrier at which threads meet.
@@ -186,12 +169,7 @@ fn survey_thread(
         match item {
             Item::Block { block, memory, .. } => {
                 let length = lengths[block.index()];
-                if acts.has(block) && !surveyor.stack.in_leaf() {
-                    surveyor.found.words.block(acts, block, memory);
-                }
-                if needs_ways {
-                    surveyor.found.words.ran(block, length);
-                }
+                surveyor.act(acts, needs_ways, (block, length), memory);
                 surveyor.instructions += u64::from(length);
                 if look.is_some() || tasks.is_watching() {
                     look_on(&mut look, &mut surveyor, &trace.blocks()[block], length);
@@ -204,12 +182,7 @@ fn survey_thread(
                 }
             }
             Item::Partial { block, executed, memory, .. } => {
-                if acts.has(block) && !surveyor.stack.in_leaf() {
-                    surveyor.found.words.block(acts, block, memory);
-                }
-                if needs_ways {
-                    surveyor.found.words.ran(block, executed);
-                }
+                surveyor.act(acts, needs_ways, (block, executed), memory);
                 if let Some(follower) = &mut follower {
                     follower.interrupt();
                     follower.lose_stack();
@@ -239,6 +212,10 @@ fn survey_thread(
                 }
                 if let Event::FutexWait { address, .. } = event {
                     surveyor.found.words.waits(address);
+                }
+                let yields = matches!(event, Event::Enter { function: SyncFunction::Yield, .. });
+                if yields || matches!(event, Event::FutexWait { .. }) && !surveyor.stack.in_leaf() {
+                    surveyor.found.words.yields();
                 }
                 surveyor.event(event);
                 if let Event::Enter { function: SyncFunction::ThreadBody, object, .. } = event {
@@ -297,6 +274,18 @@ impl Surveyor {
         self.bodies
             .last()
             .is_some_and(|(body, before)| self.found.bodies[*body].outermost && self.instructions == *before)
+    }
+
+    /// The thread runs so many instructions of a block, which may act on words.
+    #[inline]
+    fn act(&mut self, acts: &Acts, needs_ways: bool, (block, executed): (BlockId, u32), memory: &[u64]) {
+        let own = Some(memory).filter(|_| !self.stack.in_leaf());
+        if let Some(memory) = own.filter(|_| acts.has(block)) {
+            self.found.words.block(acts, (block, executed), memory);
+        }
+        if needs_ways {
+            self.found.words.ran(acts, (block, executed), own);
+        }
     }
 
     /// A body has begun within the thread's own. Where that is a sanitizer's, which starts all threads by a routine of
@@ -410,8 +399,13 @@ impl Surveyor {
         if is_of_condition(function) {
             self.found.conditions.push(ConditionCall { function, condition: object, seq });
         }
-        if function == SyncFunction::SemaphorePost {
-            self.found.semaphores.entry(object).or_default().post();
+        match function {
+            SyncFunction::SemaphorePost => {
+                self.found.semaphores.entry(object).or_default().post();
+                self.found.hand_overs.push(HandOver { posts: true, what: What::Semaphore(object), seq });
+            }
+            SyncFunction::DoacrossPost => self.hand_over(true, argument, seq),
+            _ => {}
         }
         if let Some(Action::Take { kind, .. }) = locks::action(function) {
             self.found.locks.entry(locks::object_of(function, object)).or_insert(kind);
@@ -454,7 +448,9 @@ impl Surveyor {
             }
             SyncFunction::SemaphoreWait | SyncFunction::SemaphoreTryWait if result as u32 == 0 => {
                 self.found.semaphores.entry(left.object).or_default().wait();
+                self.found.hand_overs.push(HandOver { posts: false, what: What::Semaphore(left.object), seq });
             }
+            SyncFunction::DoacrossWait => self.hand_over(false, left.argument, seq),
             // The functions return an `int`, 0 for success.
             SyncFunction::ThreadCreate if result as u32 == 0 => self.found.creates.push(self.create),
             SyncFunction::ThreadJoin if result as u32 == 0 => {
@@ -469,6 +465,12 @@ impl Surveyor {
         }
     }
 
+    /// The thread posts the iteration of this number of a doacross loop, or has waited for it.
+    fn hand_over(&mut self, posts: bool, number: u64, seq: Seq) {
+        let after = (self.found.bodies.len() as u32, self.found.waits.len() as u32);
+        self.found.hand_overs.push(HandOver { posts, what: What::Iteration { number, after }, seq });
+    }
+
     /// The thread goes on with another team, of another construct if it is the first.
     fn next_team(&mut self, is_first: bool) {
         let Some(at) = self.teams.last_mut() else { return };
@@ -479,9 +481,8 @@ impl Surveyor {
 
     /// The thread was given iterations: of a taskloop, if it has just begun to run a piece of one.
     fn chunk(&mut self, chunk: &Chunk) {
-        if let Some(run) = self.found.task_runs.last_mut().filter(|run| chunk.site.0 == run.object) {
-            run.piece.get_or_insert(chunk.first());
-        }
+        let run = self.found.task_runs.last_mut().filter(|run| chunk.site.0 == run.object);
+        run.map(|run| run.piece.get_or_insert(chunk.first()));
     }
 
     fn innermost_parallel_body(&self) -> Option<usize> {

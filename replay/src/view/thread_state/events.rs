@@ -150,6 +150,7 @@ impl ThreadState<'_> {
                 let is_in_checks = self.kept_before_checks == Some(self.counts.kept);
                 let is_in_runtime = self.stack.in_leaf() || self.openmp.is_in();
                 let is_known = is_in_runtime || self.plan.locks.id(address).is_some();
+                let is_known = is_known || self.unordered.has_met(self.counts.kept);
                 let is_own = self.extents.is_open() && !is_known && !is_in_checks;
                 self.counts.own_waits += u64::from(is_own);
             }
@@ -226,6 +227,11 @@ impl ThreadState<'_> {
             }
             self.begin_counted(Extent::Function { height: self.stack.height() }, batch);
         }
+        if matches!(function, SyncFunction::SemaphorePost | SyncFunction::DoacrossPost)
+            && let Some(episode) = self.hand_overs.next().copied().flatten()
+        {
+            self.tell(Control::Post(episode), batch);
+        }
         let action = locks::action(function).filter(|_| !self.plan.locks.is_no_lock(function, object));
         let given = match action {
             Some(Action::Give) => self.held.give(locks::object_of(function, object)),
@@ -296,6 +302,13 @@ impl ThreadState<'_> {
             {
                 self.acquire(lock, batch);
             }
+            let has_waited = match function {
+                SyncFunction::SemaphoreWait | SyncFunction::SemaphoreTryWait => result as u32 == 0,
+                function => function == SyncFunction::DoacrossWait,
+            };
+            if has_waited && let Some(episode) = self.hand_overs.next().copied().flatten() {
+                self.tell(Control::Await(episode), batch);
+            }
             if is_barrier(function)
                 && let Some(episode) = self.waits.next()
             {
@@ -320,10 +333,20 @@ impl ThreadState<'_> {
 
     /// Before an instruction that may take or give a lock of the program's own.
     pub(super) fn act(&mut self, does: Does, word: u64, segment: SegmentId, batch: &mut Batch) {
+        // A ticket lock is drawn at one address and given at another.
+        let (does, word) = match (does, self.plan.locks.given_at(word)) {
+            (Does::Draws, lock) if lock != word => (Does::Gives, lock),
+            (_, lock) => (does, lock),
+        };
+        // Without optimisation one instruction may count at barriers and act on locks.
+        let (pc, episodes) = (self.plan.table[segment].start(), &self.plan.episodes);
+        if episodes.own.contains_key(&word) && episodes.arrivals.contains(&pc) {
+            return self.arrive(word, batch);
+        }
         let Some(can_share) = self.plan.locks.is_own(word) else { return };
         let has = self.held.locks().iter().any(|lock| lock.object == word);
         match does {
-            Does::Takes | Does::MayTake => {
+            Does::Takes | Does::MayTake | Does::Draws => {
                 let taken = if has { None } else { self.held.take(word, can_share && does == Does::MayTake) };
                 if let Some(lock) = taken
                     && self.extents.is_open()
@@ -331,7 +354,7 @@ impl ThreadState<'_> {
                 {
                     self.acquire(lock, batch);
                 }
-                if self.reason(segment).is_none() && !self.extents.is_fresh() {
+                if does != Does::Draws && self.reason(segment).is_none() && !self.extents.is_fresh() {
                     self.resolve(true, batch);
                     self.try_to_take(segment, word, !has, batch);
                 }
@@ -343,6 +366,28 @@ impl ThreadState<'_> {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// The thread counts that it has come to a barrier of the program's own, if the word is one's.
+    fn arrive(&mut self, word: u64, batch: &mut Batch) {
+        let Some((first, rounds)) = self.plan.episodes.own.get(&word) else { return };
+        let arrivals = self.arrivals.entry(word).or_default();
+        if (*arrivals as usize) < *rounds {
+            let episode = EpisodeId(first.0 + *arrivals);
+            *arrivals += 1;
+            self.resolve(true, batch);
+            self.meet(Control::Meet(episode), batch);
+            self.unordered.meets(self.counts.kept);
+        }
+    }
+
+    /// The thread posts, or has waited.
+    fn tell(&mut self, control: Control, batch: &mut Batch) {
+        if self.extents.is_open() {
+            self.spin.forget();
+            self.turns.forget();
+            push_control(batch, control);
         }
     }
 

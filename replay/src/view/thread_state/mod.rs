@@ -22,6 +22,7 @@ mod whole;
 use std::ops::Range;
 
 use heuristics::SegmentId;
+use rustc_hash::FxHashMap;
 use trace_format::{BlockId, Event, Seq, SpEffect};
 
 pub(super) use self::counts::{Counts, Reason};
@@ -66,6 +67,7 @@ pub(super) struct ThreadState<'a> {
     inner_launches: std::slice::Iter<'a, Option<EpisodeId>>,
     waits: std::slice::Iter<'a, EpisodeId>,
     conditions: std::slice::Iter<'a, Option<EpisodeId>>,
+    hand_overs: std::slice::Iter<'a, Option<EpisodeId>>,
     /// At which barrier the thread is that waits for a condition.
     waits_at: Option<EpisodeId>,
     teams: std::slice::Iter<'a, InLeague>,
@@ -119,6 +121,8 @@ pub(super) struct ThreadState<'a> {
 
     counts: Counts,
     unordered: UnorderedWaits,
+    /// By word: how often the thread has come to the barrier of the program's own.
+    arrivals: FxHashMap<u64, u32>,
     /// How much was kept when the thread last ran code of a sanitizer.
     kept_before_checks: Option<u64>,
     now: Seq,
@@ -137,6 +141,7 @@ impl<'a> ThreadState<'a> {
             inner_launches: plan.episodes.inner[thread].iter(),
             waits: plan.episodes.waits[thread].iter(),
             conditions: plan.episodes.conditions[thread].iter(),
+            hand_overs: plan.episodes.hand_overs.episodes[thread].iter(),
             waits_at: None,
             teams: plan.episodes.leagues.starts[thread].iter(),
             tasks: plan.tasks.numbers.get(thread).map_or(&[][..], |numbers| numbers).iter(),
@@ -169,6 +174,7 @@ impl<'a> ThreadState<'a> {
             ceiling: u64::MAX,
             counts: Counts::default(),
             unordered: UnorderedWaits::default(),
+            arrivals: FxHashMap::default(),
             kept_before_checks: None,
             now: Seq(0),
             over: None,

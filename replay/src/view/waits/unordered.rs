@@ -10,11 +10,16 @@ pub(in crate::view) struct UnorderedWaits {
     /// How many instructions were kept when it waited last, where nothing has ordered that wait yet.
     last: Option<u64>,
     count: u64,
+    /// How many were when it met others at a barrier at which it waits now.
+    met: Option<u64>,
 }
 
 impl UnorderedWaits {
     /// The thread waits; so many instructions were kept.
     pub fn waits(&mut self, kept: u64) {
+        if self.has_met(kept) {
+            return;
+        }
         self.count += u64::from(self.last.is_some_and(|last| kept > last + NEAR));
         self.last = Some(kept);
     }
@@ -22,6 +27,16 @@ impl UnorderedWaits {
     /// The thread takes a lock, or meets others.
     pub fn is_ordered(&mut self, kept: u64) {
         self.count += u64::from(self.last.take().is_some_and(|last| kept > last + NEAR));
+    }
+
+    /// The thread meets others at a barrier of the program's own; it waits for them behind that.
+    pub fn meets(&mut self, kept: u64) {
+        self.met = Some(kept);
+    }
+
+    /// Whether it has just done so.
+    pub fn has_met(&self, kept: u64) -> bool {
+        self.met.is_some_and(|met| kept <= met + NEAR)
     }
 
     /// How many there were, at the thread's end.
@@ -46,6 +61,10 @@ mod tests {
         waits.is_ordered(2000);
         assert_eq!(waits.total(), 1);
         waits.waits(3000);
+        assert_eq!(waits.total(), 2);
+        waits.is_ordered(4000);
+        waits.meets(4000);
+        waits.waits(4010);
         assert_eq!(waits.total(), 2);
     }
 }

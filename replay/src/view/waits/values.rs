@@ -7,36 +7,56 @@
 use std::collections::VecDeque;
 
 use heuristics::SegmentTable;
-use machine::{Condition, Instruction, Operand, Operation, Register};
+use machine::{Condition, Instruction, Operand, Operation, Operator, Register, Step};
 use trace_format::{BlockId, Kind, SpEffect};
 
 use crate::waiting::is_preserved;
 
 /// Where the value is that is looked for.
 #[derive(Clone, Copy)]
-enum Place {
+pub(super) enum Place {
     Register(Register),
     /// At this distance from the stack pointer or the frame pointer.
     Slot(Register, i64),
 }
 
 /// What the instructions that were looked at say.
-pub(super) enum Found {
+pub(super) enum Found<'a> {
     Constant(i64),
     Unknown,
     /// Before all of them it was in this register, of which these bits count.
     Before(Register, i64),
+    /// This instruction made it, or loaded it, or some bits of it, from memory outside of the frame; so much was added
+    /// since, and so many instructions ran since.
+    Made(Instruction<'a>, i64, usize),
+    Loaded(Instruction<'a>, i64, usize),
+}
+
+impl Place {
+    /// Where the operand of this index is, if it is a register or lies in the frame.
+    pub fn of(instruction: Instruction, index: usize) -> Option<Place> {
+        match instruction.operand(index) {
+            Operand::Register(part) => Some(Place::Register(part.register)),
+            Operand::Memory => Place::in_frame(instruction),
+            _ => None,
+        }
+    }
+
+    fn in_frame(instruction: Instruction) -> Option<Place> {
+        let memory = instruction.address().filter(machine::Memory::is_in_frame)?;
+        Some(Place::Slot(memory.base.map_or(Register::SP, |base| base.register), memory.displacement))
+    }
 }
 
 /// Instructions that are looked at.
 const MOST_INSTRUCTIONS: usize = 2048;
 
-/// What a register holds before the last of these instructions, which ran in this order.
-pub(super) fn found<'a>(path: impl DoubleEndedIterator<Item = Option<Instruction<'a>>>, register: Register) -> Found {
-    let (mut place, mut mask, mut skipped) = (Place::Register(register), -1, 0);
+/// What is there before the first of these instructions, which are told from the last one that ran on.
+pub(super) fn found<'a>(path: impl Iterator<Item = Option<Instruction<'a>>>, mut place: Place) -> Found<'a> {
+    let (mut mask, mut added, mut skipped) = (-1, 0_i64, 0);
     // The two that ran behind the one that is looked at.
     let (mut next, mut second) = (None, None);
-    for (looked, instruction) in path.rev().enumerate() {
+    for (looked, instruction) in path.enumerate() {
         let Some(one) = instruction.filter(|_| looked < MOST_INSTRUCTIONS) else { return Found::Unknown };
         let behind = (next, second);
         (next, second) = (Some(one), next);
@@ -72,27 +92,40 @@ pub(super) fn found<'a>(path: impl DoubleEndedIterator<Item = Option<Instruction
         let operand = match (from.operation(), from.operand(1)) {
             (Operation::Push, _) => from.operand(0),
             (Operation::Move | Operation::Extend, operand) => operand,
-            (Operation::And, Operand::Constant(constant)) => {
+            (Operation::And, Operand::Constant(constant)) if added == 0 => {
                 mask &= constant;
                 continue;
             }
-            _ => return Found::Unknown,
+            _ if mask != -1 => return Found::Unknown,
+            _ => match adds(from) {
+                Some((operand, by)) if operand != Operand::Memory => {
+                    added = added.wrapping_add(by);
+                    operand
+                }
+                _ => return Found::Made(from, added, looked),
+            },
         };
         place = match operand {
-            Operand::Constant(constant) => return Found::Constant(constant & mask),
+            Operand::Constant(constant) if added == 0 => return Found::Constant(constant & mask),
             Operand::Register(part) => Place::Register(part.register),
-            Operand::Memory => match from.address().filter(machine::Memory::is_in_frame) {
-                Some(memory) => {
-                    Place::Slot(memory.base.map_or(Register::SP, |base| base.register), memory.displacement)
-                }
-                None => return Found::Unknown,
+            Operand::Memory => match Place::in_frame(from) {
+                Some(slot) => slot,
+                None => return Found::Loaded(from, added, looked),
             },
-            Operand::Several => return Found::Unknown,
+            Operand::Constant(_) | Operand::Several => return Found::Unknown,
         };
     }
     match place {
-        Place::Register(register) if skipped == 0 => Found::Before(register, mask),
+        Place::Register(register) if skipped == 0 && added == 0 => Found::Before(register, mask),
         _ => Found::Unknown,
+    }
+}
+
+/// To what the instruction adds which constant, if it does nothing else.
+pub(super) fn adds(instruction: Instruction) -> Option<(Operand, i64)> {
+    match instruction.step() {
+        Step::Update { operator: Operator::Add, acc, by: Operand::Constant(by), .. } => Some((acc, by)),
+        _ => None,
     }
 }
 
@@ -160,10 +193,19 @@ pub(super) struct History {
 impl History {
     /// The thread ran so many instructions of a block.
     pub fn ran(&mut self, block: BlockId, executed: u32) {
-        if self.blocks.len() == MOST_BLOCKS {
-            self.blocks.pop_front();
+        let (ran, blocks) = ((block, executed), &mut self.blocks);
+        // Of a loop of one block or of two, one turn is kept.
+        let from_end = |back: usize| blocks.len().checked_sub(back).map(|at| blocks[at]);
+        if from_end(1) == Some(ran) {
+            return;
+        } else if from_end(2) == Some(ran) && from_end(3) == from_end(1) {
+            blocks.pop_back();
+            return;
         }
-        self.blocks.push_back((block, executed));
+        if blocks.len() == MOST_BLOCKS {
+            blocks.pop_front();
+        }
+        blocks.push_back(ran);
     }
 
     /// The thread goes on elsewhere.
@@ -171,16 +213,18 @@ impl History {
         self.blocks.clear();
     }
 
-    /// What the register holds before this instruction of a block that the thread runs now.
-    pub fn constant(&self, table: &SegmentTable, block: BlockId, number: usize, register: Register) -> Option<i64> {
+    /// What is there before this instruction of a block that the thread runs now, or so many before that.
+    pub fn found<'a>(
+        &self,
+        table: &'a SegmentTable,
+        (block, number, before): (BlockId, usize, usize),
+        place: Place,
+    ) -> Found<'a> {
         let now = std::iter::once((block, number as u32 + 1));
         let code = |(block, executed): (BlockId, u32)| {
             let all = table.of_block(block).iter().flat_map(|segment| table.listing(*segment).iter());
             all.take(executed as usize).collect::<Vec<_>>()
         };
-        match found(self.blocks.iter().copied().chain(now).flat_map(code), register) {
-            Found::Constant(constant) => Some(constant),
-            Found::Unknown | Found::Before(..) => None,
-        }
+        found(self.blocks.iter().copied().chain(now).flat_map(code).rev().skip(before), place)
     }
 }

@@ -6,7 +6,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::{BlockId, Pc, Trace};
 
 use super::super::is_in_library;
-use super::super::values::{self, Found};
+use super::super::values::{self, Found, Place};
+use super::{barriers, queues, tickets};
 use crate::waiting::Code;
 
 /// What an instruction does to the word.
@@ -19,6 +20,10 @@ pub(in crate::view) enum Does {
     /// It counts the word down, clears a bit of it, or puts an unknown number there: it gives it where the thread has
     /// it.
     MayGive,
+    /// It counts who has come to a barrier.
+    Arrives,
+    /// It draws a ticket for the word, or counts up what is served; or queues there.
+    Draws,
 }
 
 /// An instruction of a block that may act on a lock.
@@ -53,12 +58,15 @@ pub(in crate::view) struct Acts<'a> {
     pub(super) by_block: Vec<Box<[Act]>>,
     /// Stores in functions that a symbol calls an atomic's, as without optimisation.
     pub(super) of_atomics: FxHashSet<Pc>,
+    pub(super) tickets: tickets::Acts,
+    pub(super) barriers: barriers::Acts<'a>,
+    pub(super) queues: queues::Acts,
     pub(super) table: &'a SegmentTable,
 }
 
 impl<'a> Acts<'a> {
     /// Those of all blocks, outside of the C library and of runtimes.
-    pub fn of(trace: &Trace, table: &'a SegmentTable, leading: Option<&Code>) -> Acts<'a> {
+    pub fn of(trace: &'a Trace, table: &'a SegmentTable, leading: Option<&Code>) -> Acts<'a> {
         let code = |id| -> Vec<Option<Instruction<'_>>> {
             table.of_block(id).iter().flat_map(|segment| table.listing(*segment).iter()).collect()
         };
@@ -118,27 +126,37 @@ impl<'a> Acts<'a> {
         let stores = by_block.iter().flatten().filter(|act| matches!(act.word, Word::Unknown)).map(|act| act.pc);
         let is_of_atomics = |pc: &Pc| trace.symbol_of(*pc).is_some_and(|symbol| symbol.name.contains("atomic"));
         let of_atomics = stores.filter(is_of_atomics).collect();
-        Acts { by_block: by_block.into_iter().map(Vec::into_boxed_slice).collect(), of_atomics, table }
+        let by_block = by_block.into_iter().map(Vec::into_boxed_slice).collect();
+        let (tickets, barriers) = (tickets::Acts::of(trace, table), barriers::Acts::of(trace, table));
+        let queues = queues::Acts::of(trace, table);
+        Acts { by_block, of_atomics, tickets, barriers, queues, table }
     }
 
     /// Of a trace whose lanes are told as they are.
-    pub fn none(trace: &Trace, table: &'a SegmentTable) -> Acts<'a> {
+    pub fn none(trace: &'a Trace, table: &'a SegmentTable) -> Acts<'a> {
         Acts {
             by_block: trace.blocks().iter().map(|_| Box::default()).collect(),
             of_atomics: FxHashSet::default(),
+            tickets: tickets::Acts::default(),
+            barriers: barriers::Acts::none(trace),
+            queues: queues::Acts::default(),
             table,
         }
     }
 
     /// Whether the way that leads to some instruction tells what it does.
     pub fn need_ways(&self) -> bool {
-        self.by_block.iter().flatten().any(|act| act.is_open)
+        let of_forms = !self.tickets.is_empty() || !self.barriers.is_empty() || !self.queues.is_empty();
+        of_forms || self.by_block.iter().flatten().any(|act| act.is_open)
     }
 
     /// Whether some instruction of the block may act on a lock.
     #[inline]
     pub fn has(&self, block: BlockId) -> bool {
         !self.by_block[block.index()].is_empty()
+            || self.tickets.has(block)
+            || self.barriers.has(block)
+            || self.queues.has(block)
     }
 }
 
@@ -194,9 +212,9 @@ fn may_store_nothing<'a>(
 /// What a general register holds before the instruction of this number, where the code on the way there says so; before
 /// the block, all that leads there.
 fn constant(code: &[Option<Instruction<'_>>], at: usize, register: Register, leading: Option<&Code>) -> Option<i64> {
-    match values::found(code[..=at].iter().copied(), register) {
+    match values::found(code[..=at].iter().rev().copied(), Place::Register(register)) {
         Found::Constant(constant) => Some(constant),
-        Found::Unknown => None,
+        Found::Unknown | Found::Loaded(..) | Found::Made(..) => None,
         Found::Before(register, mask) => {
             let begin = (*code.first()?)?.pc();
             leading?.constant_at(begin, register.index()).map(|constant| constant.cast_signed() & mask)

@@ -1,4 +1,5 @@
-//! Locks of a program's own, known by their form: words of memory that atomic instructions take and give.
+//! Locks of a program's own, known by their form: words of memory that atomic instructions take and give. Tickets,
+//! queues and barriers have forms of their own, in files of these names.
 //!
 //! ```text
 //! xor eax, eax; mov ecx, 1; lock cmpxchg [w], ecx      takes w: 0 becomes another number; so does `xchg` with one
@@ -18,6 +19,9 @@
 //! the last.
 
 mod acts;
+mod barriers;
+mod queues;
+mod tickets;
 mod uses;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -25,6 +29,9 @@ use trace_format::Pc;
 
 use self::acts::{Act, Word};
 pub(in crate::view) use self::acts::{Acts, Does};
+pub(in crate::view) use self::barriers::Barriers;
+use self::queues::Queues;
+use self::tickets::Tickets;
 use self::uses::Use;
 pub(in crate::view) use self::uses::Uses;
 
@@ -35,6 +42,12 @@ pub(in crate::view) struct OwnLocks {
     pub words: FxHashMap<u64, bool>,
     /// What acts on them; true: on the word that the thread took last.
     pub acts: FxHashMap<Pc, (Does, bool)>,
+    /// By another address that gives one: the word.
+    pub given_at: FxHashMap<u64, u64>,
+    /// The words that are no locks, but barriers'.
+    pub barriers: Barriers,
+    /// How many words may be ticket locks.
+    pub doubtful: usize,
 }
 
 impl OwnLocks {
@@ -81,6 +94,27 @@ impl OwnLocks {
         let of_last = |act: &Act| matches!(act.word, Word::Unknown);
         let those = all_acts().filter(|act| places.contains(&act.pc) && !never.contains(&act.pc));
         all.acts = those.filter_map(|act| Some((act.pc, (done(act)?, of_last(act))))).collect();
+        all.add_queues(Queues::new(threads.clone().map(|thread| &thread.queues)));
+        all.add(Tickets::new(threads.clone().map(|thread| &thread.tickets)));
+        let is_lock = |word| all.words.contains_key(&word);
+        let barriers = Barriers::new(threads.map(|thread| &thread.barriers), is_lock);
+        barriers.pcs.iter().for_each(|pc| _ = all.acts.entry(*pc).or_insert((Does::Arrives, false)));
+        all.barriers = barriers;
         all
+    }
+
+    fn add_queues(&mut self, queues: Queues) {
+        let words = queues.words.into_iter().map(|word| (word, false));
+        self.words.extend(words);
+        self.acts.extend(queues.gives.into_iter().map(|pc| (pc, (Does::Gives, true))));
+        self.acts.extend(queues.leaves.into_iter().map(|pc| (pc, (Does::Gives, false))));
+        self.acts.extend(queues.queues.into_iter().map(|pc| (pc, (Does::Draws, false))));
+    }
+
+    fn add(&mut self, tickets: Tickets) {
+        self.words.extend(tickets.words.into_iter().map(|word| (word, false)));
+        self.acts.extend(tickets.gives.into_iter().map(|(pc, has_address)| (pc, (Does::Gives, !has_address))));
+        self.acts.extend(tickets.draws.into_iter().map(|pc| (pc, (Does::Draws, false))));
+        (self.given_at, self.doubtful) = (tickets.served, tickets.doubtful);
     }
 }

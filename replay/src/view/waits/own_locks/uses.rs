@@ -4,8 +4,9 @@ use machine::Register;
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::{BlockId, Pc};
 
-use super::super::values::History;
+use super::super::values::{Found, History, Place};
 use super::acts::{Act, Acts, Does, Word, does};
+use super::{barriers, queues, tickets};
 
 /// Words of a thread that are looked at.
 const MOST_WORDS: usize = 1 << 14;
@@ -102,6 +103,9 @@ pub(in crate::view) struct Uses {
     pub(super) has: Vec<u64>,
     /// What never took a word, though it looked so; or does now this and now that.
     pub(super) refuted: FxHashSet<Pc>,
+    pub(super) tickets: tickets::Uses,
+    pub(super) barriers: barriers::Uses,
+    pub(super) queues: queues::Uses,
     pub(super) history: History,
     /// What instructions do whose code does not tell it.
     pub(super) resolved: FxHashMap<Pc, Option<Does>>,
@@ -114,9 +118,12 @@ pub(in crate::view) struct Uses {
 }
 
 impl Uses {
-    /// The thread runs a block that may act on locks, with these addresses, up to an instruction.
-    pub fn block(&mut self, acts: &Acts, block: BlockId, addresses: &[u64]) {
-        for act in &acts.by_block[block.index()] {
+    /// The thread runs so many instructions of a block that may act on locks, with these addresses.
+    pub fn block(&mut self, acts: &Acts, (block, executed): (BlockId, u32), addresses: &[u64]) {
+        let executed = executed as usize;
+        self.tickets.block(acts, &self.history, (block, executed), addresses);
+        self.queues.block(acts, &self.history, (block, executed), addresses);
+        for act in acts.by_block[block.index()].iter().filter(|act| act.number < executed) {
             let mut act = *act;
             if act.is_open && !self.resolve(acts, block, &mut act) {
                 continue;
@@ -161,20 +168,22 @@ impl Uses {
                     self.has.retain(|has| *has != word);
                 }
                 Does::Gives => used.strays += 1,
-                Does::MayGive => continue,
+                Does::MayGive | Does::Draws | Does::Arrives => continue,
             }
             self.places.entry(word).or_default().insert(act.pc);
         }
     }
 
-    /// The thread ran so many instructions of a block.
-    pub fn ran(&mut self, block: BlockId, executed: u32) {
+    /// The thread ran so many instructions of a block, with these addresses, if they are of the program's own code.
+    pub fn ran(&mut self, acts: &Acts, (block, executed): (BlockId, u32), addresses: Option<&[u64]>) {
         self.history.ran(block, executed);
+        self.barriers.ran(&acts.barriers, block, executed as usize, addresses);
     }
 
     /// The thread goes on elsewhere, as in a handler of a signal.
     pub fn lose_way(&mut self) {
         self.history.clear();
+        self.barriers.goes_away();
     }
 
     /// Finds what an instruction does by the way that led to it, if it does anything.
@@ -194,9 +203,10 @@ impl Uses {
         let Some(one) = listing.nth(act.number).flatten() else { return false };
         let mut is_known = true;
         let constant = |register| {
-            let known = self.history.constant(acts.table, block, act.number, register);
-            is_known &= known.is_some();
-            known
+            let known = self.history.found(acts.table, (block, act.number, 0), Place::Register(register));
+            let constant = if let Found::Constant(constant) = known { Some(constant) } else { None };
+            is_known &= constant.is_some();
+            constant
         };
         if is_store {
             let put = one.register(1).map(|part| part.register).and_then(constant);
@@ -224,6 +234,8 @@ impl Uses {
 
     /// The thread ends: where a store has always given a word, it does so at last.
     pub fn end(&mut self) {
+        self.tickets.end();
+        self.queues.end();
         for word in std::mem::take(&mut self.has) {
             let Some(used) = self.words.get_mut(&word) else { continue };
             if !used.end()
@@ -245,5 +257,10 @@ impl Uses {
     /// The thread waits for the word in the kernel.
     pub fn waits(&mut self, word: u64) {
         self.waited.insert(word);
+    }
+
+    /// The thread yields, or waits in the kernel, and not in a library.
+    pub fn yields(&mut self) {
+        self.barriers.waits();
     }
 }
