@@ -3,13 +3,8 @@
 //! NVIDIA's `ptxas` puts a YIELD into such loops (a lock that is tried, a compare-and-swap that is tried again, a queue
 //! whose next item is taken by an addition), so that the lanes for which the others wait can run. Lanes that stay in
 //! the loop while others leave it have yielded, and are not waited for behind it: Diamos et al., *Execution of
-//! divergent threads using a convergence barrier* (US patent 10,067,768, 2018).
-//!
-//! A loop in another loop that has an atomic operation of its own gets a YIELD too where the operation decides no exit.
-//! Lanes stop there for others to run, which go round the outer loop until they come to the YIELD as well; so lanes in
-//! different iterations of the outer loop meet at the header. An H200 ran three programs with such a loop: without any
-//! other wait their efficiencies were those with a wait of all lanes at the header (29% and 30%, 20% and 21%, 54% and
-//! 54%; with lanes that wait for each other behind the inner loop it would be 24%, 16% and 38%).
+//! divergent threads using a convergence barrier* (US patent 10,067,768, 2018). A loop with an atomic operation that
+//! decides no exit has none.
 //!
 //! What an atomic operation found is followed through registers, flags and slots of the frame, along all ways in the
 //! loop. So is what was worked out from it, or loaded from an address that was.
@@ -30,8 +25,6 @@ pub(crate) struct Yields {
     loops: Loops,
     /// By loop.
     yields: Vec<bool>,
-    /// See [`Yields::meets`].
-    meets: Vec<PlaceId>,
 }
 
 impl Yields {
@@ -49,18 +42,7 @@ impl Yields {
         let holds_one = |id: LoopId| atomic.iter().any(|place| loops.contains(id, NodeId(place.0)));
         let code = Code { graph, segments, of_place: &of_place };
         let yields: Vec<bool> = loops.ids().map(|id| holds_one(id) && code.yields(&loops, id)).collect();
-        let own = atomic.iter().filter_map(|place| loops.innermost(NodeId(place.0)));
-        let own = own.filter(|id| !yields[id.index()] && loops.parent(*id).is_some());
-        let mut meets: Vec<PlaceId> = own.map(|id| PlaceId(loops.header(id).0)).collect();
-        meets.sort_unstable();
-        meets.dedup();
-        (yields.contains(&true) || !meets.is_empty()).then_some(Yields { loops, yields, meets })
-    }
-
-    /// The headers of loops at which lanes that have yielded meet: with atomic operations that decide no exit, in
-    /// another loop.
-    pub(crate) fn meets(&self) -> &[PlaceId] {
-        &self.meets
+        yields.contains(&true).then_some(Yields { loops, yields })
     }
 
     /// The loops around a place in which lanes yield, the innermost first.
@@ -175,21 +157,11 @@ mod tests {
     use trace_format::{Block, BlockTable, Instruction, Pc, SpEffect};
 
     use super::*;
-    use crate::{ControlFlow, Observer};
+    use crate::Observer;
 
-    /// Whether the loop of a program has lanes yield: see [`control_flow`].
+    /// Whether the loop of a program has lanes yield: its instructions from 0x10 on, in blocks that end where control
+    /// may go elsewhere; and the blocks in the order in which a lane runs them.
     fn yields(blocks: &[&[(&[u8], Kind)]], runs: &[usize]) -> bool {
-        control_flow(blocks, runs).yields().is_some_and(|of| of.yields.contains(&true))
-    }
-
-    /// Where lanes meet that have yielded.
-    fn meets(blocks: &[&[(&[u8], Kind)]], runs: &[usize]) -> Vec<u64> {
-        control_flow(blocks, runs).meetings().iter().map(|(at, _)| at.0).collect()
-    }
-
-    /// Of a program: its instructions from 0x10 on, in blocks that end where control may go elsewhere; and the blocks
-    /// in the order in which a lane runs them.
-    fn control_flow(blocks: &[&[(&[u8], Kind)]], runs: &[usize]) -> ControlFlow {
         let (mut table, mut pc) = (BlockTable::default(), 0x10);
         let mut ids = Vec::new();
         for instructions in blocks {
@@ -208,7 +180,7 @@ mod tests {
             segments.of_block(ids[*run]).iter().for_each(|segment| observer.segment(*segment, 1));
         }
         observer.end();
-        observer.control_flow(&segments)
+        observer.control_flow(&segments).yields().is_some()
     }
 
     const P: Kind = Kind::Plain;
@@ -233,22 +205,6 @@ mod tests {
         assert!(!yields(&[&[ADD, count, BACK], END], &[0, 0, 1]));
         let overwritten: (&[u8], Kind) = (&[0x31, 0xC0], P); // xor eax, eax
         assert!(!yields(&[&[XADD, overwritten, CMP_EAX, BACK], END], &[0, 0, 1]));
-    }
-
-    #[test]
-    fn lanes_meet_at_the_header_of_an_inner_loop_whose_exit_does_not_hang_on_its_atomic() {
-        let count: (&[u8], Kind) = (&[0xFF, 0xC9], P); // dec ecx
-        let outer: (&[u8], Kind) = (&[0x75, 0xF0], B); // jne, to the first block
-        let first: &[(&[u8], Kind)] = &[count];
-        let runs = [0, 1, 1, 2, 0, 1, 2, 3];
-        assert_eq!(meets(&[first, &[ADD, count, BACK], &[outer], END], &runs), [0x12]);
-        assert_eq!(
-            meets(&[first, &[count, BACK], &[ADD, outer], END], &runs),
-            Vec::<u64>::new(),
-            "it is the outer loop's own"
-        );
-        assert_eq!(meets(&[first, &[CMPXCHG, BACK], &[outer], END], &runs), Vec::<u64>::new(), "the exit hangs on it");
-        assert_eq!(meets(&[&[ADD, count, BACK], END], &[0, 0, 1]), Vec::<u64>::new(), "it is in no other loop");
     }
 
     #[test]

@@ -10,9 +10,8 @@
 use flowgraph::LoopId;
 
 use super::{Convergence, Split};
-use crate::mechanisms::speculation::Speculation;
 use crate::warp::reconvergence::{Branch, Reconvergence, distinct_pcs};
-use crate::{ControlFlow, Lane, LaneSet, LaneState, Lead, Program, WarpView};
+use crate::{ControlFlow, Lane, LaneSet, LaneState, Lead, WarpView};
 
 /// Lanes that are in a loop which others have left.
 struct Staying {
@@ -35,10 +34,8 @@ pub(super) struct Yielding {
 
 impl Convergence {
     /// The same, with lanes that yield.
-    pub(crate) fn with_yields(self, program: &Program, lanes: usize) -> Convergence {
-        let all = program.predictions.with_meetings(&program.control_flow);
-        let speculation = (!all.is_empty()).then(|| Speculation::new(program, all, self.placement, lanes));
-        Convergence { yielding: Some(Yielding::default()), speculation, ..self }
+    pub(crate) fn with_yields(self) -> Convergence {
+        Convergence { yielding: Some(Yielding::default()), ..self }
     }
 
     /// Lets lanes yield that wait for a lock, and brings lanes together that have met at a barrier. Whether splits have

@@ -277,7 +277,6 @@ impl Observer {
             arms: OnceLock::new(),
             loops: OnceLock::new(),
             yields,
-            meetings: OnceLock::new(),
         }
     }
 }
