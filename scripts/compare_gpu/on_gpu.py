@@ -30,7 +30,10 @@ class Driver:
     """What is called of the driver's library; an error ends the script."""
 
     def __init__(self):
-        self.library = ctypes.CDLL("libcuda.so.1")
+        try:
+            self.library = ctypes.CDLL("libcuda.so.1")
+        except OSError as error:
+            sys.exit(f"on_gpu.py: {error}: it needs an NVIDIA GPU and its driver")
         device, context = ctypes.c_int(), ctypes.c_void_p()
         self.call("cuInit", 0)
         self.call("cuDeviceGet", ctypes.byref(device), 0)
