@@ -202,10 +202,30 @@ fn wrong_of_atomics(kind: usize, form: Form, compiler: &str, optimisation: &str)
 fn wrong_in_rust(kind: &str, form: Form, optimisation: &str) -> Option<String> {
     let folder = tempfile::tempdir().unwrap();
     let program = built("kinds.rs", &["rustc", "--edition", "2021"], &[optimisation], folder.path());
-    let number = Form::OF_LOCKS.iter().position(|of| *of == form).unwrap().to_string();
+    let number = Form::OF_LOCKS.iter().position(|of| *of == form).unwrap_or(0).to_string();
     let holders = if kind == "read" { LANES } else { 1.0 };
     judged(&traced(&program, &[kind, &number], folder.path()), &[form.right(holders)])
         .map(|found| format!("Rust's {kind} {form:?} {optimisation}: {found}"))
+}
+
+/// The waits of `library.cpp`, and whether lanes meet there.
+const OF_LIBRARY: [(&str, bool); 4] = [("barrier", true), ("latches", true), ("semaphore", false), ("wait", false)];
+
+/// Where lanes do not meet, the figure must be said to be at most what it is. So it may be where a compiler has left
+/// nothing of the function that waits.
+fn wrong_of_library(kind: usize, compiler: &str, optimisation: &str) -> Option<String> {
+    let folder = tempfile::tempdir().unwrap();
+    let define = format!("-DKIND={kind}");
+    let flags = [optimisation, "-w", "-std=c++20", "-pthread", &define];
+    let trace = traced(&built("library.cpp", &[compiler], &flags, folder.path()), &[], folder.path());
+    let ((name, meets), is_unknown) = (OF_LIBRARY[kind], is_at_most(&trace));
+    let wrong = match (meets, is_unknown) {
+        (true, true) if compiler != "g++" => None,
+        (true, true) => Some("at most".to_owned()),
+        (true, false) => judged(&trace, &[Form::Barrier.right(1.0)]),
+        (false, _) => (!is_unknown).then(|| "not said to be at most that".to_owned()),
+    };
+    wrong.map(|found| format!("{name} of the library {compiler} {optimisation}: {found}"))
 }
 
 fn all_right(found: impl Iterator<Item = Option<String>>) {
@@ -242,6 +262,13 @@ fn rusts_locks_are_known_by_their_form() {
         ("compare", Form::Nested),
     ];
     all_right(all.iter().map(|(kind, form)| wrong_in_rust(kind, *form, "-O")));
+}
+
+#[test]
+fn lanes_meet_at_barriers_of_the_libraries_of_cpp_and_rust_and_other_waits_are_said() {
+    all_right(["barrier", "condition"].iter().map(|kind| wrong_in_rust(kind, Form::Barrier, "-O")));
+    let all = [(0, "g++", "-O2"), (1, "g++", "-O0"), (2, "g++", "-O2"), (2, "clang++-19", "-O2"), (3, "g++", "-O0")];
+    all_right(all.iter().map(|(kind, compiler, optimisation)| wrong_of_library(*kind, compiler, optimisation)));
 }
 
 #[test]
@@ -291,11 +318,11 @@ fn the_verdict_says_where_lanes_wait_in_loops_that_order_nothing() {
     // Each thread waits for the one before it.
     for optimisation in ["-O0", "-O2"] {
         let (_, said) = verdict("atomics.cpp", &["g++"], &[optimisation, "-w", "-pthread", "-DKIND=14", "-DFORM=1"]);
-        assert!(said.contains("waits in loops until another thread writes something"), "{said}");
+        assert!(said.contains("waits until another thread writes something"), "{said}");
         assert!(said.contains("at most ") && !said.contains("very well"), "{said}");
     }
     let (_, said) = verdict("atomics.cpp", &["g++"], &["-O0", "-w", "-pthread", "-DKIND=0", "-DFORM=1"]);
-    assert!(!said.contains("waits in loops"), "{said}");
+    assert!(!said.contains("waits until another thread"), "{said}");
 }
 
 /// Every kind in every form, by both compilers, with and without optimisation: `scripts/check-waits`.
@@ -324,6 +351,18 @@ fn every_program_of_the_judge_is_right() {
         for optimisation in ["-O", "-Copt-level=0"] {
             let what = format!("Rust's {kind}\t{form:?}\trustc {optimisation}");
             all.push((what, wrong_in_rust(kind, form, optimisation)));
+        }
+    }
+    for kind in ["barrier", "condition"] {
+        for optimisation in ["-O", "-Copt-level=0"] {
+            let what = format!("Rust's {kind}\tBarrier\trustc {optimisation}");
+            all.push((what, wrong_in_rust(kind, Form::Barrier, optimisation)));
+        }
+    }
+    for (kind, (name, _)) in OF_LIBRARY.iter().enumerate() {
+        for (compiler, optimisation) in [("g++", "-O0"), ("g++", "-O2"), ("g++", "-O3"), ("clang++-19", "-O2")] {
+            let what = format!("{name} of the library\tBarrier\t{compiler} {optimisation}");
+            all.push((what, wrong_of_library(kind, compiler, optimisation)));
         }
     }
     let locks = (0..ATOMICS.len()).flat_map(|kind| Form::OF_LOCKS.map(|form| (kind, form)));

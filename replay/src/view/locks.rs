@@ -126,12 +126,6 @@ impl LockTable {
         self.given_at.get(&address).copied().unwrap_or(address)
     }
 
-    /// The locks of the program's own.
-    pub fn own(&self) -> Vec<LockId> {
-        let is_own = |(_, (_, kind)): &(usize, &(u64, LockKind))| matches!(kind, LockKind::Own { .. });
-        self.locks.iter().enumerate().filter(is_own).map(|(id, _)| LockId(id as u32)).collect()
-    }
-
     /// Whether what this function does to its object is no matter of locks.
     pub fn is_no_lock(&self, function: SyncFunction, object: u64) -> bool {
         use SyncFunction::{SemaphorePost, SemaphoreTryWait, SemaphoreWait};

@@ -96,7 +96,7 @@ impl View {
         summary.generations = lanes.last().map_or(0, |lane| lane.generation as usize + 1);
         summary.unsure_joins = unsure_joins;
         summary.loops = loops;
-        summary.own_locks = plan.locks.own();
+        summary.own_locks = followed.own_locks();
         summary.unordered = unordered(trace, &plan, followed.unordered(), own_locks.doubtful);
         summary.waits_for_work = threads.iter().any(|thread| thread.waits_for_others);
         let task_runs = || threads.iter().flat_map(|thread| &thread.task_runs);
@@ -282,7 +282,7 @@ fn unordered(trace: &Trace, plan: &Plan, loops: u64, tickets: usize) -> Vec<Stri
     let mut all = Vec::new();
     if loops > 0 {
         all.push(format!(
-            "{loops} waits in loops until another thread writes something, as at barriers made of atomics"
+            "{loops} waits until another thread writes something, as at barriers made of atomics, or semaphores of C++"
         ));
     }
     if tickets > 0 {

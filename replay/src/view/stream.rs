@@ -1,6 +1,6 @@
 //! A lane's stream, made from its thread's stream as it is read.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::text::TextState;
 use super::thread_state::{Counts, ThreadState, push_control};
 use super::threads::Stayed;
 use crate::lanes::kept::{Keeper, Kept};
-use crate::{Batch, Control, LaneStream, Result, Rows};
+use crate::{Batch, Control, LaneStream, LockId, Result, Rows};
 
 /// A batch ends with the first block after this many segments and controls where it may: large enough that starting a
 /// batch costs nothing beside filling it, small enough (64 KiB of codes) that the batches of a warp stay in the caches.
@@ -55,6 +55,8 @@ pub(super) struct Followed {
     pub counts: Counts,
     /// How often the thread waited in loops for what orders no lanes.
     pub unordered: u64,
+    /// The locks of the program's own that it took in the region.
+    pub own_locks: BTreeSet<LockId>,
     /// When it reached the region; none: never.
     pub first: Option<Seq>,
     /// The first segment that is kept of it.

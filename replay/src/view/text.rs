@@ -1,6 +1,8 @@
 //! A thread of a trace read from text: it is a lane as it stands. The text has blocks, stack pointers and barriers of a
 //! warp, and nothing else; all of it is kept.
 
+use std::collections::BTreeSet;
+
 use heuristics::{SegmentId, SegmentTable};
 use trace_format::{BlockId, Event, Seq, SpEffect};
 
@@ -118,6 +120,7 @@ impl Follower for TextState<'_> {
         Followed {
             counts: Counts { kept: self.kept, ..Counts::default() },
             unordered: 0,
+            own_locks: BTreeSet::new(),
             first: self.begin,
             begins_with: self.begins_with,
             parts: part.into_iter().collect(),

@@ -1,5 +1,6 @@
 //! What became of each thread: how much of it is kept, and which of its stays in the region are lanes.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use rayon::prelude::*;
@@ -12,7 +13,7 @@ use super::plan::Plan;
 use super::stream::{self, Followed};
 use super::{LeftOut, Summary};
 use crate::lanes::kept::Keeper;
-use crate::{Kept, LaneOrigin, Result};
+use crate::{Kept, LaneOrigin, LockId, Result};
 
 /// All threads, followed once.
 pub(super) struct Threads {
@@ -42,6 +43,12 @@ impl Threads {
     /// How often threads waited in loops for what orders no lanes.
     pub fn unordered(&self) -> u64 {
         self.followed.iter().map(|one| one.unordered).sum()
+    }
+
+    /// The locks of the program's own that threads took in the region.
+    pub fn own_locks(&self) -> Vec<LockId> {
+        let all: BTreeSet<LockId> = self.followed.iter().flat_map(|one| &one.own_locks).copied().collect();
+        all.into_iter().collect()
     }
 
     /// What is kept of the trace, and what is not.

@@ -36,7 +36,8 @@ pub enum SyncFunction {
     WriteTryLock = 9,
     /// `pthread_rwlock_unlock`.
     ReadWriteUnlock = 10,
-    /// `pthread_cond_wait`, `_timedwait`, `_clockwait`; object: the condition variable, argument: the mutex.
+    /// `pthread_cond_wait`, `_timedwait`, `_clockwait`, Rust's `Condvar::wait`; object: the condition variable, argument:
+    /// the mutex.
     ConditionWait = 11,
     /// `pthread_cond_signal`.
     ConditionSignal = 12,
@@ -51,7 +52,8 @@ pub enum SyncFunction {
     /// `pthread_barrier_init`, `sem_init`; object: the barrier or semaphore, argument: how many threads the barrier
     /// waits for, or the semaphore's first value.
     BarrierInit = 17,
-    /// `pthread_barrier_wait`; object: the barrier.
+    /// `pthread_barrier_wait`, Rust's `Barrier::wait`; object: the barrier. With the argument 1: the wait of C++'s
+    /// `std::barrier` or `std::latch`, which the thread has come to before.
     BarrierWait = 18,
     /// `pthread_create`, `thrd_create`; object: the start routine.
     ThreadCreate = 19,
@@ -112,11 +114,14 @@ pub enum SyncFunction {
     DoacrossWait = 40,
     /// `GOMP_doacross_post`, `__kmpc_doacross_post`; argument: the number of the iteration that is done, likewise.
     DoacrossPost = 41,
+    /// `std::atomic::wait` of C++, which returns once another value is found; object: where. With the argument 1: a
+    /// semaphore of C++, which it is taken from.
+    ValueWait = 42,
 }
 
 impl SyncFunction {
     /// Every function, in the order of its code in the file.
-    pub const ALL: [SyncFunction; 42] = {
+    pub const ALL: [SyncFunction; 43] = {
         use SyncFunction::*;
         [
             MutexLock,
@@ -161,6 +166,7 @@ impl SyncFunction {
             TargetBody,
             DoacrossWait,
             DoacrossPost,
+            ValueWait,
         ]
     };
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod copies;
 pub(crate) mod elf;
+pub(crate) mod library_waits;
 pub(crate) mod linkage;
 pub(crate) mod loop_calls;
 pub(crate) mod modules;

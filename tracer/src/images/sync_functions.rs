@@ -11,6 +11,7 @@ use std::sync::LazyLock;
 use rustc_hash::FxHashMap;
 use trace_format::SyncFunction::{self, *};
 
+use crate::images::library_waits;
 use crate::images::loop_calls::{self, LoopCall};
 use crate::images::task_calls::{TaskCall, Words};
 use crate::kernel::ptrace::Registers;
@@ -145,11 +146,11 @@ impl Role {
     }
 }
 
-const fn role(function: SyncFunction, object: Argument, argument: Argument) -> Role {
+pub(super) const fn role(function: SyncFunction, object: Argument, argument: Argument) -> Role {
     Role::Sync { function, object, argument }
 }
 
-const fn on_first(function: SyncFunction) -> Role {
+pub(super) const fn on_first(function: SyncFunction) -> Role {
     role(function, Argument::Register(0), Argument::None)
 }
 
@@ -177,7 +178,7 @@ const GOMP_TASKLOOP: Role = creates_task(0, TaskCall::GompCreates { is_loop: tru
 const KMP_TASK: Role = creates_task(5, TaskCall::KmpCreates);
 const GOMP_TARGET: Role = role(TargetFork, Argument::Register(1), Argument::None);
 const CREATE: Role = role(ThreadCreate, Argument::Register(2), Argument::None);
-const CONDITION_WAIT: Role = role(ConditionWait, Argument::Register(0), Argument::Register(1));
+pub(super) const CONDITION_WAIT: Role = role(ConditionWait, Argument::Register(0), Argument::Register(1));
 /// Every function, POSIX first, then C11, GOMP, KMP, the OpenMP locks, and those of GLib and stdio.
 pub const TABLE: &[(&str, Role)] = &[
     ("pthread_mutex_lock", on_first(MutexLock)),
@@ -328,7 +329,8 @@ pub fn by_name(name: &str) -> Option<Role> {
     static BY_NAME: LazyLock<FxHashMap<&str, Role>> = LazyLock::new(|| TABLE.iter().copied().collect());
     let known =
         BY_NAME.get(name).or_else(|| BY_NAME.get(name.trim_start_matches('_')).filter(|_| name.starts_with("__")));
-    known.copied().or_else(|| loop_calls::by_name(name).map(Role::GivesChunk))
+    let known = known.copied().or_else(|| loop_calls::by_name(name).map(Role::GivesChunk));
+    known.or_else(|| library_waits::by_name(name))
 }
 
 /// What a routine is that is handed to this function.
@@ -363,12 +365,12 @@ mod tests {
     }
 
     #[test]
-    fn every_function_but_the_bodies_has_a_name() {
+    fn every_function_but_the_bodies_and_waits_of_libraries_has_a_name() {
         for function in SyncFunction::ALL {
             let named = TABLE.iter().any(|(_, r)| matches!(r, Role::Sync { function: f, .. } if *f == function));
             assert_eq!(
                 named,
-                !matches!(function, ThreadBody | ParallelBody | TaskBody | TeamsBody | TargetBody),
+                !matches!(function, ThreadBody | ParallelBody | TaskBody | TeamsBody | TargetBody | ValueWait),
                 "{function:?}"
             );
         }

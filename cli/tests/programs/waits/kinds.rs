@@ -1,12 +1,14 @@
 // Rust's own locks, and spin locks of AtomicBool, in the forms of kinds.c: the first argument is the kind (mutex,
-// write, read, swap, compare), the second the form.
+// write, read, swap, compare), the second the form. Of the kinds barrier and condition, in each of ROUNDS rounds one
+// thread works, and the others wait for it.
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering::*};
-use std::sync::{Barrier, Mutex, RwLock};
+use std::sync::{Barrier, Condvar, Mutex, RwLock};
 
 const LANES: usize = 8;
 const SHORT: u64 = 200;
 const WORK: u64 = 4000;
+const ROUNDS: usize = 16;
 
 #[inline(never)]
 fn inside(turns: u64) -> u64 {
@@ -49,11 +51,38 @@ fn main() {
         }
     };
     let begin = Barrier::new(LANES);
+    let (counts, over) = (Mutex::new((0, 0)), Condvar::new());
+    let meet = || {
+        if kind == "barrier" {
+            begin.wait();
+            return;
+        }
+        let mut now = counts.lock().unwrap();
+        let round = now.1;
+        now.0 += 1;
+        if now.0 == LANES {
+            *now = (0, round + 1);
+            over.notify_all();
+        } else {
+            while now.1 == round {
+                now = over.wait(now).unwrap();
+            }
+        }
+    };
     std::thread::scope(|scope| {
         for id in 0..LANES {
-            let (locked, begin) = (&locked, &begin);
+            let (locked, begin, meet) = (&locked, &begin, &meet);
             scope.spawn(move || {
                 begin.wait();
+                if matches!(kind, "barrier" | "condition") {
+                    for round in 0..ROUNDS {
+                        if round % LANES == id {
+                            black_box(inside(WORK / 4));
+                        }
+                        meet();
+                    }
+                    return;
+                }
                 match form {
                     0 => {
                         locked(0, &|| inside(SHORT));

@@ -2,7 +2,7 @@
 //!
 //! The trace tells when each thread entered and left a barrier, in one order over all threads. Nobody leaves a barrier
 //! before everybody is in: an episode is complete at the first leave, or when as many have arrived as the barrier was
-//! initialised for. Episodes are numbered for all threads, lanes or not: who has none in its stream is not waited for.
+//! initialised for. Where threads come first and wait later, the n-th waits of all threads are one. Episodes are numbered for all threads, lanes or not: who has none in its stream is not waited for.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::{Pc, Seq, SyncFunction};
@@ -25,6 +25,8 @@ pub(in crate::view) struct BarrierWait {
     pub leave: Option<Seq>,
     /// For a team's barrier: the parallel body that it was in, as an index of the thread's bodies.
     pub body: Option<usize>,
+    /// Whether the thread came to the barrier before it entered the wait: others may have left it already.
+    pub is_late: bool,
 }
 
 /// A barrier is initialised.
@@ -196,10 +198,19 @@ fn number_waits(
         Arrive(usize, usize),
         Leave(usize, usize),
     }
+    let mut met: Vec<Vec<EpisodeId>> = threads.iter().map(|t| vec![EpisodeId(0); t.waits.len()]).collect();
+    let mut late: FxHashMap<(u64, usize), EpisodeId> = FxHashMap::default();
     let mut happenings = Vec::new();
     for (t, thread) in threads.iter().enumerate() {
         happenings.extend(thread.inits.iter().map(|i| (i.seq, Barrier::Object(i.object), What::Init(i.count))));
+        let mut rounds: FxHashMap<u64, usize> = FxHashMap::default();
         for (i, wait) in thread.waits.iter().enumerate() {
+            if wait.is_late {
+                let round = rounds.entry(wait.object).or_default();
+                met[t][i] = *late.entry((wait.object, *round)).or_insert_with(&mut *next);
+                *round += 1;
+                continue;
+            }
             let team = wait.body.and_then(|b| launches[t][b]);
             let barrier = team.map_or(Barrier::Object(wait.object), Barrier::Team);
             happenings.push((wait.enter, barrier, What::Arrive(t, i)));
@@ -207,7 +218,6 @@ fn number_waits(
         }
     }
     happenings.sort_by_key(|h| h.0);
-    let mut met: Vec<Vec<EpisodeId>> = threads.iter().map(|t| vec![EpisodeId(0); t.waits.len()]).collect();
     let mut counts: FxHashMap<Barrier, u64> = FxHashMap::default();
     let mut gathering: FxHashMap<Barrier, (EpisodeId, u64)> = FxHashMap::default();
     for (_, barrier, what) in happenings {
@@ -247,7 +257,7 @@ mod tests {
     use super::*;
 
     fn wait(enter: u64, leave: Option<u64>) -> BarrierWait {
-        BarrierWait { object: 64, enter: Seq(enter), leave: leave.map(Seq), body: None }
+        BarrierWait { object: 64, enter: Seq(enter), leave: leave.map(Seq), body: None, is_late: false }
     }
 
     fn threads(waits: &[&[BarrierWait]]) -> Vec<ThreadSurvey> {

@@ -134,7 +134,8 @@ pub(in crate::view) fn is_part_of_waiting(event: &Event) -> bool {
         Event::FutexWait { .. } => true,
         Event::Enter { function, .. } | Event::Leave { function, .. } => {
             !matches!(function, SyncFunction::SemaphoreWait | SyncFunction::SemaphorePost)
-                && (*function == SyncFunction::Yield || locks::action(*function).is_some())
+                && (matches!(function, SyncFunction::Yield | SyncFunction::ValueWait)
+                    || locks::action(*function).is_some())
         }
         _ => false,
     }
@@ -392,7 +393,8 @@ impl Surveyor {
                 self.waits.push(self.found.waits.len());
                 let is_team = function == SyncFunction::TeamBarrier;
                 let body = self.innermost_parallel_body().filter(|_| is_team);
-                self.found.waits.push(BarrierWait { object, enter: seq, leave: None, body });
+                let is_late = !is_team && argument == 1;
+                self.found.waits.push(BarrierWait { object, enter: seq, leave: None, body, is_late });
             }
             _ => {}
         }

@@ -232,6 +232,12 @@ impl ThreadState<'_> {
         {
             self.tell(Control::Post(episode), batch);
         }
+        if function == SyncFunction::ValueWait && self.extents.is_open() && self.plan.lock_rule.are_taken() {
+            match argument {
+                1 => self.unordered.waits_for_semaphore(),
+                _ => self.unordered.waits(self.counts.kept),
+            }
+        }
         let action = locks::action(function).filter(|_| !self.plan.locks.is_no_lock(function, object));
         let given = match action {
             Some(Action::Give) => self.held.give(locks::object_of(function, object)),
@@ -412,6 +418,9 @@ impl ThreadState<'_> {
 
     fn acquire(&mut self, lock: HeldLock, batch: &mut Batch) {
         self.unordered.is_ordered(self.counts.kept);
+        if self.plan.locks.is_own(lock.object).is_some() {
+            self.own_locks.extend(self.plan.locks.id(lock.object));
+        }
         if let Some(acquire) = self.plan.locks.acquire(lock) {
             push_control(batch, acquire);
         }

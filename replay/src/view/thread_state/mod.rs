@@ -19,6 +19,7 @@ mod openmp;
 mod waiting;
 mod whole;
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use heuristics::SegmentId;
@@ -44,7 +45,7 @@ use super::stream::{Followed, Follower};
 use super::sync_stack::SyncStack;
 use super::waits::unordered::UnorderedWaits;
 use crate::lanes::stream::BatchLengths;
-use crate::{Batch, Code, Control, EpisodeId, Locks};
+use crate::{Batch, Code, Control, EpisodeId, LockId, Locks};
 
 /// What the last instruction leaves open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,6 +122,8 @@ pub(super) struct ThreadState<'a> {
 
     counts: Counts,
     unordered: UnorderedWaits,
+    /// The locks of the program's own that it took in the region.
+    own_locks: BTreeSet<LockId>,
     /// By word: how often the thread has come to the barrier of the program's own.
     arrivals: FxHashMap<u64, u32>,
     /// How much was kept when the thread last ran code of a sanitizer.
@@ -174,6 +177,7 @@ impl<'a> ThreadState<'a> {
             ceiling: u64::MAX,
             counts: Counts::default(),
             unordered: UnorderedWaits::default(),
+            own_locks: BTreeSet::new(),
             arrivals: FxHashMap::default(),
             kept_before_checks: None,
             now: Seq(0),
@@ -406,6 +410,7 @@ impl Follower for ThreadState<'_> {
         Followed {
             counts: self.counts,
             unordered: self.unordered.total(),
+            own_locks: self.own_locks,
             first: self.extents.first(),
             begins_with: self.extents.begins_with(),
             parts: self.extents.parts().to_vec(),

@@ -24,6 +24,11 @@ impl UnorderedWaits {
         self.last = Some(kept);
     }
 
+    /// The thread waits for a semaphore of C++, whatever it takes next.
+    pub fn waits_for_semaphore(&mut self) {
+        self.count += 1;
+    }
+
     /// The thread takes a lock, or meets others.
     pub fn is_ordered(&mut self, kept: u64) {
         self.count += u64::from(self.last.take().is_some_and(|last| kept > last + NEAR));

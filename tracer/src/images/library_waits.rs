@@ -1,0 +1,88 @@
+//! Waits of the libraries of C++ and Rust, which call no function of pthreads: known by the names of the functions that
+//! are left of them in the program.
+//!
+//! libstdc++'s barriers, latches, semaphores and `std::atomic::wait` all wait in a function of one name, whose
+//! parameters tell for what; a compiler may have put its code into the caller's. Rust's are compiled into its library,
+//! with the names of the modules in which they stand, some of which have moved from version to version.
+
+use trace_format::SyncFunction::{BarrierWait, ConditionBroadcast, ConditionSignal, ValueWait};
+use trace_format::names::demangled;
+
+use crate::images::sync_functions::{Argument, CONDITION_WAIT, Role, on_first, role};
+
+/// The role of the function with this symbol, if it is such a wait, or wakes who waits.
+pub(super) fn by_name(symbol: &str) -> Option<Role> {
+    if let Some(of_cpp) = symbol.strip_prefix("_ZSt") {
+        return of_cpp
+            .trim_start_matches(|c: char| c.is_ascii_digit())
+            .starts_with("__atomic_wait_address")
+            .then(|| of_cpp_for(of_cpp));
+    }
+    let is_of_rust = symbol.starts_with("_R") || symbol.starts_with("_ZN3std");
+    let may_wait = ["7Barrier4wait", "7Condvar"].iter().any(|part| symbol.contains(part));
+    (is_of_rust && may_wait).then(|| of_rust(&demangled(symbol))).flatten()
+}
+
+/// The role by what libstdc++'s function waits for.
+fn of_cpp_for(symbol: &str) -> Role {
+    let on = |function, argument| role(function, Argument::Register(0), Argument::Constant(argument));
+    if symbol.contains("__tree_barrier") || symbol.contains("5latch") {
+        return on(BarrierWait, 1);
+    }
+    on(ValueWait, u8::from(symbol.contains("_semaphore")))
+}
+
+fn of_rust(name: &str) -> Option<Role> {
+    let name = name.replace(['<', '>'], "");
+    let path = name.strip_prefix("std::")?;
+    match path.rsplit_once("::")? {
+        ("sync::barrier::Barrier", "wait") => Some(on_first(BarrierWait)),
+        (of, wait) if of.ends_with("::Condvar") => match wait {
+            // That of the system takes the mutex itself, and not what guards it.
+            "wait" | "wait_timeout" | "wait_optional_timeout" if of.starts_with("sys") => Some(CONDITION_WAIT),
+            "notify_one" => Some(on_first(ConditionSignal)),
+            "notify_all" => Some(on_first(ConditionBroadcast)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_of_libraries_are_known_by_what_is_left_of_their_names() {
+        let later = |function| Some(role(function, Argument::Register(0), Argument::Constant(1)));
+        for (symbol, wanted) in [
+            (
+                "_ZSt21__atomic_wait_addressISt17__barrier_phase_tZNKSt14__tree_barrierISt18__empty_completionE4waitEOS0_\
+                 EUlvE_EvPKT_T0_",
+                later(BarrierWait),
+            ),
+            ("_ZSt21__atomic_wait_addressIiZNKSt5latch4waitEvEUlvE_EvPKT_T0_", later(BarrierWait)),
+            ("_ZSt26__atomic_wait_address_bareIZNSt18__atomic_semaphore10_M_acquireEvEUlvE_EvPKiT_", later(ValueWait)),
+            (
+                "_ZSt23__atomic_wait_address_vIiZNKSt13__atomic_baseIiE4waitEiSt12memory_orderEUlvE_EvPKT_S4_T0_",
+                Some(role(ValueWait, Argument::Register(0), Argument::Constant(0))),
+            ),
+            ("_ZSt23__atomic_notify_addressIiEvPKT_b", None),
+            ("_RNvMs0_NtNtCsjrHSEGnQ3l9_3std4sync7barrierNtB5_7Barrier4wait", Some(on_first(BarrierWait))),
+            ("_ZN3std4sync7barrier7Barrier4wait17h0123456789abcdefE", Some(on_first(BarrierWait))),
+            ("_RNvMNtNtNtNtCsjrHSEGnQ3l9_3std3sys4sync7condvar5futexNtB2_7Condvar4wait", Some(CONDITION_WAIT)),
+            ("_ZN3std3sys4sync7condvar5futex7Condvar21wait_optional_timeout17h0123456789abcdefE", Some(CONDITION_WAIT)),
+            (
+                "_RNvMNtNtNtCsjrHSEGnQ3l9_3std4sync6poison7condvarNtB2_7Condvar10notify_all",
+                Some(on_first(ConditionBroadcast)),
+            ),
+            ("_ZN3std4sync7condvar7Condvar10notify_one17h0123456789abcdefE", Some(on_first(ConditionSignal))),
+            // It takes the guard of a mutex, and calls that of the system.
+            ("_ZN3std4sync6poison7condvar7Condvar4wait17h03c6ff37ded22111E", None),
+            ("_ZN3std4sync7barrier7Barrier3new17hb8b99f42fc709d65E", None),
+            ("_ZN2my7barrier7Barrier4wait17h0123456789abcdefE", None),
+        ] {
+            assert_eq!(by_name(symbol), wanted, "{symbol}");
+        }
+    }
+}
