@@ -1,7 +1,7 @@
 //! Locks: which functions take and give them, their numbers, and which a thread holds.
 
 use rustc_hash::FxHashMap;
-use trace_format::{Pc, SyncFunction, Trace};
+use trace_format::{Event, Pc, SyncFunction, Trace};
 
 use super::waits::own_locks::OwnLocks;
 use super::waits::semaphores::SemaphoreUse;
@@ -73,6 +73,20 @@ pub(super) fn has_taken(function: SyncFunction, argument: u64, result: u64) -> b
         _ if argument == 1 => result != 0,
         SyncFunction::CriticalEnter | SyncFunction::OrderedEnter => true,
         _ => matches!(result, 0 | EOWNERDEAD),
+    }
+}
+
+/// Whether a turn of a loop that waits may have this in it: functions that wait, and locks, which the turn must give
+/// back.
+pub(super) fn is_part_of_waiting(event: &Event) -> bool {
+    match event {
+        Event::FutexWait { .. } => true,
+        Event::Enter { function, .. } | Event::Leave { function, .. } => {
+            use SyncFunction::{SemaphorePost, SemaphoreWait, ValueWait, Yield};
+            matches!(function, Yield | ValueWait)
+                || !matches!(function, SemaphoreWait | SemaphorePost) && action(*function).is_some()
+        }
+        _ => false,
     }
 }
 

@@ -36,8 +36,8 @@ pub enum SyncFunction {
     WriteTryLock = 9,
     /// `pthread_rwlock_unlock`.
     ReadWriteUnlock = 10,
-    /// `pthread_cond_wait`, `_timedwait`, `_clockwait`, Rust's `Condvar::wait`; object: the condition variable, argument:
-    /// the mutex.
+    /// `pthread_cond_wait`, `_timedwait`, `_clockwait`, Rust's `Condvar::wait`; object: the condition variable,
+    /// argument: the mutex.
     ConditionWait = 11,
     /// `pthread_cond_signal`.
     ConditionSignal = 12,

@@ -2,7 +2,8 @@
 //!
 //! The trace tells when each thread entered and left a barrier, in one order over all threads. Nobody leaves a barrier
 //! before everybody is in: an episode is complete at the first leave, or when as many have arrived as the barrier was
-//! initialised for. Where threads come first and wait later, the n-th waits of all threads are one. Episodes are numbered for all threads, lanes or not: who has none in its stream is not waited for.
+//! initialised for. Where threads come first and wait later, the n-th waits of all threads are one. Episodes
+//! are numbered for all threads, lanes or not: who has none in its stream is not waited for.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::{Pc, Seq, SyncFunction};

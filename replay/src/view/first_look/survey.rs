@@ -111,7 +111,7 @@ pub(in crate::view) struct ThreadSurvey {
     pub turns: Turns,
     /// The tasks of a pool of threads that it ran.
     pub tasks: Vec<Task>,
-    /// The OpenMP tasks that it made, and those that it ran.
+    /// The OpenMP tasks that it made and ran.
     pub creations: Vec<Creation>,
     pub task_runs: Vec<TaskRun>,
     /// The teams that it went on with, with the bodies of constructs at which it began.
@@ -125,20 +125,6 @@ pub(in crate::view) struct ThreadSurvey {
 /// Whether the function is a barrier at which threads meet.
 pub(in crate::view) fn is_barrier(function: SyncFunction) -> bool {
     matches!(function, SyncFunction::BarrierWait | SyncFunction::TeamBarrier)
-}
-
-/// Whether a turn of a loop that waits may have this in it: functions that wait, and locks, which the turn must give
-/// back.
-pub(in crate::view) fn is_part_of_waiting(event: &Event) -> bool {
-    match event {
-        Event::FutexWait { .. } => true,
-        Event::Enter { function, .. } | Event::Leave { function, .. } => {
-            !matches!(function, SyncFunction::SemaphoreWait | SyncFunction::SemaphorePost)
-                && (matches!(function, SyncFunction::Yield | SyncFunction::ValueWait)
-                    || locks::action(*function).is_some())
-        }
-        _ => false,
-    }
 }
 
 /// Whether the thread waits in the kernel from here on, until another wakes it.
@@ -202,7 +188,7 @@ fn survey_thread(
                 {
                     follower.blocks();
                 }
-                if let Some(follower) = follower.as_mut().filter(|_| !is_part_of_waiting(&event)) {
+                if let Some(follower) = follower.as_mut().filter(|_| !locks::is_part_of_waiting(&event)) {
                     follower.interrupt();
                     if !matches!(event, Event::Enter { .. } | Event::Leave { .. }) {
                         follower.lose_stack();
@@ -393,8 +379,8 @@ impl Surveyor {
                 self.waits.push(self.found.waits.len());
                 let is_team = function == SyncFunction::TeamBarrier;
                 let body = self.innermost_parallel_body().filter(|_| is_team);
-                let is_late = !is_team && argument == 1;
-                self.found.waits.push(BarrierWait { object, enter: seq, leave: None, body, is_late });
+                let wait = BarrierWait { object, enter: seq, leave: None, body, is_late: !is_team && argument == 1 };
+                self.found.waits.push(wait);
             }
             _ => {}
         }

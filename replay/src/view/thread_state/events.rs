@@ -5,7 +5,7 @@ use heuristics::SegmentId;
 use trace_format::{Chunk, Event, SyncFunction};
 
 use super::super::first_look::leagues::InLeague;
-use super::super::first_look::survey::{is_barrier, is_part_of_waiting};
+use super::super::first_look::survey::is_barrier;
 use super::super::locks::{self, Action, HeldLock};
 use super::super::waits::conditions::is_of_condition;
 use super::super::waits::own_locks::Does;
@@ -81,7 +81,7 @@ impl ThreadState<'_> {
             return;
         }
         self.end_repeat(None, batch);
-        if !is_part_of_waiting(&event) {
+        if !locks::is_part_of_waiting(&event) {
             self.turns.forget();
         }
         match event {
