@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-enum { LANES = 8, WORK = 1000, ROUNDS = 16 };
+enum { LANES = 8, WORK = 8000, ROUNDS = 16 };
 
 __attribute__((noinline)) static long inside(long turns) {
     long s = 0;
@@ -41,7 +41,8 @@ static void work(int id) {
     mine += inside(WORK);
     semaphore.release();
 #else
-    for (int now; (now = turn.load()) != id;) turn.wait(now);
+    // Who begins first comes last, and so has to wait.
+    for (int now; (now = turn.load()) != LANES - 1 - id;) turn.wait(now);
     mine += inside(WORK);
     turn++;
     turn.notify_all();

@@ -12,7 +12,8 @@
 //!
 //! The word of the lock is the end of the queue. It is one where what `xchg` found there is used as an address, some
 //! thread then waits in a loop until what it loads is 0, at least two threads do so, and each time either `cmpxchg`
-//! follows at the word, or one store of 0 so far from a pointer as what was waited for.
+//! follows at the word, or one store of 0 so far from a pointer as what was waited for. Where nobody ever waited,
+//! `cmpxchg` must have put 0 there each time.
 
 use machine::{Condition, Instruction, Operand, Operation};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -135,6 +136,8 @@ struct Use {
     has: Option<Pc>,
     queues: FxHashSet<Pc>,
     leaves: FxHashSet<Pc>,
+    /// Whether it has left something else than 0 there.
+    leaves_something: bool,
     /// What it found there was used as an address since.
     is_linked: bool,
     /// What it waited for, and whether it had to, or would have.
@@ -220,7 +223,10 @@ impl Uses {
                         self.put = put.and_then(origin);
                     }
                 },
-                Does::Leaves => self.leave(address, act.pc),
+                Does::Leaves => {
+                    let put = Place::of(one, 1).map(|place| found(0, place));
+                    self.leave(address, act.pc, matches!(put, Some(Found::Constant(0))));
+                }
                 Does::Looks { leads_back } => self.look(one, leads_back, found),
                 Does::Stores => self.may_give(one, act.pc, found),
             }
@@ -247,11 +253,12 @@ impl Uses {
         }
     }
 
-    fn leave(&mut self, word: Option<u64>, pc: Pc) {
+    fn leave(&mut self, word: Option<u64>, pc: Pc, puts_nothing: bool) {
         let Some(word) = word.filter(|word| self.has.contains(word)) else { return };
         self.has.retain(|has| *has != word);
         let used = self.words.get_mut(&word).expect("it is had");
         used.leaves.insert(pc);
+        used.leaves_something |= !puts_nothing;
         used.begin(None);
     }
 
@@ -363,7 +370,9 @@ impl Queues {
             let is_waited_for = |by: &Served| waits().any(|(flag, _)| by.at() == *flag);
             let last = |once: &Vec<Give>| Some(once.iter().rfind(|(_, by)| is_waited_for(by))?.0);
             let gives: Option<Vec<Pc>> = uses.iter().flat_map(|used| used.once.values()).map(last).collect();
-            if let Some(gives) = gives.filter(|_| waits().next().is_some()) {
+            let leaves_nothing = |used: &&Use| !used.leaves.is_empty() && !used.leaves_something;
+            let is_one = waits().next().is_some() || uses.iter().all(leaves_nothing);
+            if let Some(gives) = gives.filter(|_| is_one) {
                 all.words.insert(word);
                 all.gives.extend(gives);
                 all.queues.extend(uses.iter().flat_map(|used| &used.queues));
