@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::support::{SLEEP_SOON, has_openmp_of_clang, root, succeed};
 
 /// A program, how many iterations its loop has over all of its forks, and the efficiency that they have.
-const PROGRAMS: [(&str, u64, [f64; 2]); 10] = [
+const PROGRAMS: [(&str, u64, [f64; 2]); 13] = [
     // A breadth-first search: the inner loop's branch has the outer one's line.
     ("bfsl", 8192, [0.15, 0.21]),
     ("row3", 4096, [0.40, 0.44]),
@@ -26,10 +26,15 @@ const PROGRAMS: [(&str, u64, [f64; 2]); 10] = [
     ("rc", 1024, [0.47, 0.54]),
     // Calls a mathematical function, which parts no lanes of a GPU.
     ("mth", 4096, [0.99, 1.0]),
+    // No iteration finds anything to do, or writes anything.
+    ("idle", 4096, [0.99, 1.0]),
+    ("sums", 90_000, [0.99, 1.0]),
+    // The region inside of each iteration is of one thread.
+    ("inner_alone", 512, [0.55, 0.65]),
 ];
 
 /// Those that clang unrolls or vectorises at -O2.
-const IN_PARTS: [&str; 3] = ["un", "vectorised", "col"];
+const IN_PARTS: [&str; 4] = ["un", "vectorised", "col", "idle"];
 
 fn source(program: &str) -> PathBuf {
     root().join(format!("cli/tests/lanes/shared_out/{program}.c"))

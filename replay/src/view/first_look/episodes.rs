@@ -58,6 +58,10 @@ pub(in crate::view) struct Episodes {
     pub forks: FxHashSet<EpisodeId>,
     /// The same of parallel bodies inside of those, on the same thread.
     pub inner: Vec<Vec<Option<EpisodeId>>>,
+    /// The bodies of parallel regions that fork others, each time for one thread: what is shared out there is not.
+    pub forks_alone: FxHashSet<Pc>,
+    /// The launches inside of others that are of one thread.
+    pub alone: FxHashSet<EpisodeId>,
     /// Whether it is unknown of which of several launches a body is: threads forked the same one side by side.
     pub is_unsure: bool,
     /// Which launches are teams of one construct.
@@ -90,6 +94,7 @@ impl Episodes {
             };
             threads.iter().zip(&launches).map(of_thread).collect()
         };
+        let (forks_alone, alone) = alone(threads, &launches, &forks);
         let launches_of: Vec<Vec<Option<EpisodeId>>> = of_bodies(true);
         let of_thread = |(by, forks): (usize, Vec<EpisodeId>)| forks.into_iter().map(move |launch| (launch, by));
         let forkers: FxHashMap<EpisodeId, usize> = forks.into_iter().enumerate().flat_map(of_thread).collect();
@@ -103,12 +108,39 @@ impl Episodes {
             arrivals: barriers.pcs.clone(),
             launches: launches_of,
             inner,
+            forks_alone,
+            alone,
             is_unsure,
             forks: forkers.into_keys().collect(),
             leagues,
             seats,
         }
     }
+}
+
+/// The bodies of parallel regions that fork others, each time for one thread; and these others.
+fn alone(
+    threads: &[ThreadSurvey],
+    launches: &[Vec<Option<EpisodeId>>],
+    forks: &[Vec<EpisodeId>],
+) -> (FxHashSet<Pc>, FxHashSet<EpisodeId>) {
+    let mut sizes: FxHashMap<EpisodeId, usize> = FxHashMap::default();
+    launches.iter().flatten().flatten().for_each(|launch| *sizes.entry(*launch).or_default() += 1);
+    let (mut bodies, mut others, mut alone) = <(FxHashSet<Pc>, FxHashSet<Pc>, FxHashSet<EpisodeId>)>::default();
+    for (thread, forks) in threads.iter().zip(forks) {
+        for (fork, launch) in thread.forks.iter().zip(forks) {
+            let inside = fork.inside.map(|body| &thread.bodies[body]).filter(|body| is_parallel(body));
+            let Some(body) = inside.map(|body| Pc(body.object)) else { continue };
+            if sizes.get(launch) == Some(&1) {
+                bodies.insert(body);
+                alone.insert(*launch);
+            } else {
+                others.insert(body);
+            }
+        }
+    }
+    bodies.retain(|body| !others.contains(body));
+    (bodies, alone)
 }
 
 /// The semaphores that are no locks, each with its first value if that is known.
@@ -318,7 +350,7 @@ mod tests {
     }
 
     fn fork(enter: u64, leave: u64) -> Fork {
-        Fork { object: 9, enter: Seq(enter), leave: Some(Seq(leave)), team: None, makes_construct: false }
+        Fork { object: 9, enter: Seq(enter), leave: Some(Seq(leave)), team: None, makes_construct: false, inside: None }
     }
 
     #[test]

@@ -64,6 +64,8 @@ pub(in crate::view) struct Fork {
     pub team: Option<TeamAt>,
     /// Whether it makes a construct.
     pub makes_construct: bool,
+    /// The body that the thread is in, as an index of its bodies.
+    pub inside: Option<usize>,
 }
 
 /// How a thread started.
@@ -356,7 +358,7 @@ impl Surveyor {
                     self.found.bodies[at.body].forks = true;
                 }
                 self.forks.push(self.found.forks.len());
-                self.found.forks.push(Fork { object, enter: seq, leave: None, team, makes_construct });
+                self.found.forks.push(Fork { object, enter: seq, leave: None, team, makes_construct, inside });
             }
             SyncFunction::TaskCreate => {
                 self.creations.push(self.found.creations.len());

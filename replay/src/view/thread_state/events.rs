@@ -77,7 +77,8 @@ impl ThreadState<'_> {
 
     /// Something happened besides running blocks.
     pub(super) fn happen(&mut self, event: Event, batch: &mut Batch) {
-        if matches!(event, Event::Chunk(_)) && !self.plan.tells_extents {
+        // What a thread shares with no other is a part of its lane.
+        if matches!(event, Event::Chunk(_)) && (!self.plan.tells_extents || self.alone.is_some()) {
             return;
         }
         self.end_repeat(None, batch);
@@ -209,6 +210,12 @@ impl ThreadState<'_> {
             SyncFunction::TeamsBody | SyncFunction::TargetBody => self.teams.next().copied(),
             _ => launch.and_then(|launch| self.plan.episodes.leagues.of_launch.get(&launch).copied()),
         };
+        if function == SyncFunction::ParallelBody
+            && !is_outermost
+            && launch.is_some_and(|launch| self.plan.episodes.alone.contains(&launch))
+        {
+            self.alone.get_or_insert(self.stack.height());
+        }
         if function == SyncFunction::TaskBody {
             self.task_body = Some(object);
             // Who runs tasks while it waits does work, also where a task writes nothing.
@@ -285,6 +292,7 @@ impl ThreadState<'_> {
 
     fn leave(&mut self, function: SyncFunction, result: u64, batch: &mut Batch) {
         let Some(left) = self.stack.leave(function) else { return };
+        self.alone.take_if(|height| self.stack.height() < *height);
         while self.parts.pop_if(|height| self.stack.height() < *height).is_some() {
             push_control(batch, Control::PartEnd);
         }

@@ -66,6 +66,8 @@ pub(super) struct ThreadState<'a> {
     plan: &'a Plan,
     launches: std::slice::Iter<'a, Option<EpisodeId>>,
     inner_launches: std::slice::Iter<'a, Option<EpisodeId>>,
+    /// How many functions were open when it began a region inside of another that it runs alone.
+    alone: Option<usize>,
     waits: std::slice::Iter<'a, EpisodeId>,
     conditions: std::slice::Iter<'a, Option<EpisodeId>>,
     hand_overs: std::slice::Iter<'a, Option<EpisodeId>>,
@@ -142,6 +144,7 @@ impl<'a> ThreadState<'a> {
             plan,
             launches: plan.episodes.launches[thread].iter(),
             inner_launches: plan.episodes.inner[thread].iter(),
+            alone: None,
             waits: plan.episodes.waits[thread].iter(),
             conditions: plan.episodes.conditions[thread].iter(),
             hand_overs: plan.episodes.hand_overs.episodes[thread].iter(),

@@ -76,10 +76,11 @@ struct Facts {
 impl Given {
     /// The outermost such loops of the functions that begin at these addresses, and of `pieces`, which are given a part
     /// of a taskloop.
+    /// `alone` says whether a function's forks are of one thread only.
     /// `called` gives the name of the function that a call's target is, `function_of` the one that holds an address.
     pub fn of(
         loops: &LoopsOf,
-        (functions, pieces): (&[Pc], &[Pc]),
+        (functions, pieces, alone): (&[Pc], &[Pc], &dyn Fn(Pc) -> bool),
         segments: &SegmentTable,
         called: &dyn Fn(Pc) -> Option<String>,
         function_of: &dyn Fn(Pc) -> Option<Pc>,
@@ -115,7 +116,9 @@ impl Given {
                 let name = instruction.kind().is_call().then(|| called(instruction.target()?)).flatten();
                 if name.as_deref().is_some_and(|name| name.starts_with("__kmpc_fork_call")) {
                     forking.push(function_of(instruction.pc()));
-                    loops.around(node).for_each(|id| facts.entry(id).or_default().forks = true);
+                    let is_alone = function_of(instruction.pc()).is_some_and(alone);
+                    let around = loops.around(node).filter(|_| !is_alone);
+                    around.for_each(|id| facts.entry(id).or_default().forks = true);
                 }
                 state.run(instruction, name.as_deref());
             }

@@ -38,7 +38,10 @@ pub(in crate::view) fn into_turns(view: &View, which: &WhichLoops, bodies: &[Pc]
     let name_of = |pc: Pc| Some(view.trace.symbol_of(pc).filter(|symbol| symbol.pc == pc)?.name.clone());
     let function_of = |pc: Pc| view.trace.symbol_of(pc).map(|symbol| symbol.pc);
     let functions = asking(view, bodies);
-    let given = |loops: &LoopsOf| Given::of(loops, (&functions, pieces), segments, &name_of, &function_of);
+    // With debug information clang's body of a region calls one of nearly that name, which has its code.
+    let alone: Vec<String> = view.plan.episodes.forks_alone.iter().filter_map(|body| name_of(*body)).collect();
+    let alone = |function: Pc| name_of(function).is_some_and(|name| alone.contains(&name.replace("_debug__", "")));
+    let given = |loops: &LoopsOf| Given::of(loops, (&functions, pieces, &alone), segments, &name_of, &function_of);
     let mut loops = loops;
     let mut found = given(&loops);
     let ways_back = found.ways_back(&loops);

@@ -71,7 +71,8 @@ impl Finder<'_> {
             let ahead = loops.test(id);
             let is_ahead = *next != header && ahead.contains(test);
             let ahead: Vec<NodeId> = ahead.into_iter().take_while(|node| node != test).chain([*test]).collect();
-            let works = |node: &NodeId| self.works(of_place[node.index()]);
+            // An iteration that finds nothing to do only looks.
+            let works = |node: &NodeId| self.does_more(of_place[node.index()]);
             if is_ahead && !ahead.iter().any(works) {
                 turns.aside.extend(ahead);
                 turns.begins.insert(*next);
@@ -103,6 +104,20 @@ impl Finder<'_> {
         let is_entry =
             |node: &NodeId| *node == header || graph.predecessors(*node).iter().any(|from| !loops.contains(id, *from));
         let entries: BTreeSet<NodeId> = loops.members(id).iter().copied().filter(is_entry).collect();
+        // A turn that begins by counting would differ from the first, which enters behind that.
+        for node in turns.begins.clone() {
+            let next = graph.successors(node).first().filter(|_| graph.successors(node).len() == 1);
+            let is_only_way =
+                |next: NodeId| graph.predecessors(next).iter().all(|from| *from == node || !loops.contains(id, *from));
+            if let Some(next) = next.filter(|next| entries.contains(*next) && is_only_way(**next))
+                && !entries.contains(&node)
+                && self.only_counts(of_place[node.index()])
+            {
+                turns.begins.remove(&node);
+                turns.begins.insert(*next);
+                turns.aside.insert(node);
+            }
+        }
         turns.enters = entries.iter().copied().filter(|node| !turns.aside.contains(node)).collect();
         self.look_before(id, &entries, &mut turns);
         turns
@@ -186,6 +201,16 @@ impl Finder<'_> {
         is_asked && code.last().is_some_and(|last| last.kind() == Kind::Branch)
     }
 
+    /// Whether a segment does nothing but add constants to counters.
+    fn only_counts(&self, segment: SegmentId) -> bool {
+        self.segments.listing(segment).iter().all(|instruction| {
+            instruction.is_some_and(|one| {
+                matches!(one.step(), Step::Update { operator: Operator::Add, acc, by: Operand::Constant(_), to, .. }
+                    if acc == to)
+            })
+        })
+    }
+
     /// Whether a segment sets a register or a place in the frame to what it was.
     fn resets(&self, segment: SegmentId) -> bool {
         self.segments.listing(segment).iter().flatten().any(|instruction| match instruction.step() {
@@ -235,9 +260,10 @@ impl Finder<'_> {
         for node in graph.nodes().filter(|node| in_front(*node) && self.tests.of(*node).is_some()) {
             let (goes, leaves): (Vec<NodeId>, Vec<NodeId>) =
                 graph.successors(node).iter().partition(|next| leads(**next));
-            if let ([goes], [leaves, ..]) = (&goes[..], &leaves[..])
-                && is_exit(*leaves)
-            {
+            // That there was nothing for a thread to do may never have happened.
+            let is_of_bounds = || self.tests.of(node).is_some_and(|test| test.is_of_bounds || test.is_of_two);
+            let ends = leaves.first().map_or_else(is_of_bounds, |side| is_exit(*side));
+            if let ([goes], true) = (&goes[..], ends) {
                 tests.push((node, *goes));
             }
         }
