@@ -39,8 +39,9 @@ pub(in crate::view) fn into_turns(view: &View, which: &WhichLoops, bodies: &[Pc]
     let function_of = |pc: Pc| view.trace.symbol_of(pc).map(|symbol| symbol.pc);
     let functions = asking(view, bodies);
     // With debug information clang's body of a region calls one of nearly that name, which has its code.
-    let alone: Vec<String> = view.plan.episodes.forks_alone.iter().filter_map(|body| name_of(*body)).collect();
-    let alone = |function: Pc| name_of(function).is_some_and(|name| alone.contains(&name.replace("_debug__", "")));
+    let plain_name = |function: Pc| Some(name_of(function)?.replace("_debug__", ""));
+    let alone: Vec<String> = view.plan.episodes.forks_alone.iter().filter_map(|body| plain_name(*body)).collect();
+    let alone = |function: Pc| plain_name(function).is_some_and(|name| alone.contains(&name));
     let given = |loops: &LoopsOf| Given::of(loops, (&functions, pieces, &alone), segments, &name_of, &function_of);
     let mut loops = loops;
     let mut found = given(&loops);
