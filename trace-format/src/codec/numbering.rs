@@ -57,7 +57,8 @@ impl Numbering {
 
     /// Appends the places of the items' block numbers. False when there are too many of these.
     fn number(&mut self, items: &[u32], out: &mut Vec<u8>) -> bool {
-        let highest = items.iter().map(|block| block.wrapping_add(1)).max().unwrap_or(0) as usize;
+        // At least as much as the highest, and found faster.
+        let highest = items.iter().fold(0, |bits, block| bits | block.wrapping_add(1)) as usize;
         if self.places.len() <= highest {
             self.places.resize(highest + 1, 0);
         }

@@ -170,8 +170,9 @@ impl StreamBuffer {
         }
     }
 
-    /// Adds an event.
-    pub fn push_event(&mut self, event: &Event) {
+    /// Adds an event. Returns how many bytes it takes.
+    pub fn push_event(&mut self, event: &Event) -> usize {
+        let len = self.events.len();
         self.ids.push(ESCAPE);
         self.event_count += 1;
         let mut before = Before { seq: self.now.seq, object: Some(self.object) };
@@ -180,6 +181,7 @@ impl StreamBuffer {
         if let Event::ThreadStart { sp, .. } | Event::SetSp(sp) = *event {
             self.now.sp = sp;
         }
+        4 + self.events.len() - len
     }
 
     /// Whether more than half of its bytes are values of memory addresses.

@@ -18,11 +18,12 @@ pub use stream::Stream;
 
 use crate::images::loop_calls::{self, LoopCall};
 use crate::images::modules::regions;
-use crate::images::sync_functions::Role;
+use crate::images::sync_functions::{Argument, Role};
 use crate::images::task_calls::TaskCall;
 use crate::kernel::calls::is_futex_wait;
 use crate::kernel::ptrace::{self, Registers, Tid};
 use crate::record::recorder::Recorder;
+use crate::translate::addresses::ProgramPc;
 use crate::translate::layout::record;
 use crate::translate::translator::{Path, Translator};
 use crate::usage::Records;
@@ -98,6 +99,12 @@ pub struct Expander {
 fn wide(words: &[u32], byte: u32) -> u64 {
     let at = (byte / 4) as usize;
     u64::from(words[at]) | u64::from(words[at + 1]) << 32
+}
+
+/// How far the thread's stack pointer may be moved up before it leaves a function.
+fn room(stream: &Stream) -> i64 {
+    let below = |sp: u64| i64::try_from(sp).unwrap_or(i64::MAX);
+    below(stream.sync.safe_up_to()) - below(stream.sp)
 }
 
 /// A record says that the kernel has let a handler begin.
@@ -234,9 +241,8 @@ impl Expander {
     /// Takes plain paths from the start of the records, as many as there are up to [`RUN`], and returns how many.
     fn run_of_plain(&mut self, words: &[u32], stream: &mut Stream, recorder: &mut Recorder) -> usize {
         let words = &words[..words.len().min(RUN)];
-        // Most threads are in no function that they could leave, and most runs have no limit: then nothing has to be
-        // watched for.
-        let free = stream.sync.is_empty() && self.left >= (RUN * usize::from(u16::MAX)) as u64;
+        // Most runs have no limit.
+        let free = self.left >= (RUN * usize::from(u16::MAX)) as u64;
         let (count, instructions, change) =
             if free { self.take_plain::<false>(words, stream) } else { self.take_plain::<true>(words, stream) };
         if let Some(last) = count.checked_sub(1) {
@@ -250,19 +256,16 @@ impl Expander {
 
     /// Puts the blocks of plain paths into `run`. Returns how many there are, how many instructions they run, and how
     /// far they move the stack pointer. This is where records are read at the pace at which the program writes them.
-    fn take_plain<const WATCHED: bool>(&mut self, words: &[u32], stream: &Stream) -> (usize, u32, i64) {
-        let below = |sp: u64| i64::try_from(sp).unwrap_or(i64::MAX);
-        let (safe, sp) = (below(stream.sync.safe_up_to()), below(stream.sp));
+    fn take_plain<const LIMITED: bool>(&mut self, words: &[u32], stream: &Stream) -> (usize, u32, i64) {
+        let room = room(stream);
+        let plain = &self.tables.plain[..];
         let (mut count, mut instructions, mut change) = (0, 0u32, 0i64);
         for (&word, block) in words.iter().zip(&mut self.run) {
-            let Some(&path) = self.tables.plain.get(word as usize) else { break };
-            if path.block == NOT_PLAIN.block {
+            let Some(&path) = plain.get(word as usize) else { break };
+            if path.block == NOT_PLAIN.block || change + i64::from(path.peak) > room {
                 break;
             }
-            if WATCHED
-                && (sp.saturating_add(change + i64::from(path.peak)) > safe
-                    || u64::from(instructions) + u64::from(path.instructions) > self.left)
-            {
+            if LIMITED && u64::from(instructions) + u64::from(path.instructions) > self.left {
                 break;
             }
             *block = path.block;
@@ -377,7 +380,7 @@ impl Expander {
             self.tables.plain[number as usize] = Plain { block: block.0, instructions, added, peak };
         }
         if translator.memory {
-            self.learn_straight(number, known);
+            self.learn_straight(number, known, peak);
         }
         Some(known)
     }
@@ -413,37 +416,57 @@ impl Expander {
     }
 
     fn enter(&mut self, words: &[u32], stream: &mut Stream, translator: &Translator, recorder: &mut Recorder) {
+        if !stream.transferred {
+            return;
+        }
+        let code = &translator.code;
+        let (pc, role) = code.roles[words[1] as usize];
+        recorder.set_time(self.clock.time(wide(words, 8)));
+        leave(stream, stream.sp, 0, recorder);
+        if let Role::Sync { function, object: Argument::Register(_), argument: Argument::None } = role {
+            // The locks, of which there are many.
+            if stream.sync.enter(function, stream.sp) {
+                recorder.enter(stream.id, function, wide(words, record::ENTER_HEAD), 0, &code.modules);
+            }
+            return;
+        }
+        let recorded = (record::ENTER_HEAD..).step_by(8).map(|at| wide(words, at));
+        self.enter_role((pc, role), recorded, stream, translator, recorder);
+    }
+
+    /// The same for the other functions: what was recorded are the registers that the role names, and then the words of
+    /// memory.
+    fn enter_role(
+        &mut self,
+        (pc, role): (ProgramPc, Role),
+        mut recorded: impl Iterator<Item = u64>,
+        stream: &mut Stream,
+        translator: &Translator,
+        recorder: &mut Recorder,
+    ) {
         let mut registers: Registers = ptrace::no_registers();
-        let (pc, role) = translator.code.roles[words[1] as usize];
         registers.rip = pc.0;
         let ptrace::Registers { rdi, rsi, rdx, rcx, r8, r9, .. } = &mut registers;
-        let mut recorded = (record::ENTER_HEAD..).step_by(8).map(|at| wide(words, at));
         for (_, register) in (0..).zip([rdi, rsi, rdx, rcx, r8, r9]).filter(|(number, _)| role.names(*number)) {
             *register = recorded.next().unwrap_or(0);
         }
         let read: Vec<u64> = recorded.take(role.words().map_or(0, |words| words.count.into())).collect();
-        let sp = stream.sp;
-        if !stream.transferred {
-            return;
-        }
-        recorder.set_time(self.clock.time(wide(words, 8)));
-        leave(stream, sp, 0, recorder);
+        let code = &translator.code;
         match role {
             Role::SetsTeamSize(size) => stream.team_size = size.value(&registers, 0, &[]),
             // Recorded when it returns; seen when it was first called.
             Role::GivesChunk(_) | Role::MakesPieces => {}
             Role::BeginsAlone => {
                 let caller = read.first().copied().unwrap_or(0);
-                recorder.begin_alone(stream.id, &mut stream.sync, (pc.0, caller), &translator.code.modules);
+                recorder.begin_alone(stream.id, &mut stream.sync, (pc.0, caller), &code.modules);
             }
             Role::EndsAlone => recorder.end_alone(stream.id, &mut stream.sync),
             Role::Sync { function, object, argument } => {
-                if !stream.sync.enter(function, sp) {
+                if !stream.sync.enter(function, stream.sp) {
                     return;
                 }
                 let object = object.value(&registers, 0, &read);
                 let argument = argument.value(&registers, stream.team_size, &read);
-                let code = &translator.code;
                 recorder.enter(stream.id, function, object, argument, &code.modules);
                 let piece = |call: TaskCall| call.piece(code.modules.pc(pc.0), &read, code.taskloops.contains(&pc.0));
                 if let Some(piece) = role.task().and_then(piece) {
