@@ -177,8 +177,20 @@ impl Expander {
             }
             let used = match word {
                 record::ENTER..=record::ENTER_MOST => {
-                    self.enter(rest, stream, translator, recorder);
+                    let time = self.clock.time(wide(rest, 8));
+                    self.enter(rest, (time, record::ENTER_HEAD), stream, translator, recorder);
                     record::enter_len(word - record::ENTER) / 4
+                }
+                record::UNTIMED_ENTER => {
+                    self.enter(rest, (0, 8), stream, translator, recorder);
+                    record::UNTIMED_ENTER_LEN / 4
+                }
+                record::UNTIMED_LEAVE => {
+                    recorder.set_time(0);
+                    if stream.transferred {
+                        leave(stream, stream.sp, wide(rest, 4), recorder);
+                    }
+                    record::UNTIMED_LEAVE_LEN / 4
                 }
                 record::LEAVE => {
                     recorder.set_time(self.clock.time(wide(rest, 4)));
@@ -226,8 +238,8 @@ impl Expander {
                 },
             };
             let counted = match word {
-                record::ENTER..=record::ENTER_MOST => &mut self.counted.entries,
-                record::LEAVE | record::CHUNK => &mut self.counted.returns,
+                record::ENTER..=record::ENTER_MOST | record::UNTIMED_ENTER => &mut self.counted.entries,
+                record::LEAVE | record::UNTIMED_LEAVE | record::CHUNK => &mut self.counted.returns,
                 record::FUTEX => &mut self.counted.waits,
                 record::SIGNAL | record::RETURN => &mut self.counted.handlers,
                 _ => &mut self.counted.paths,
@@ -302,9 +314,9 @@ impl Expander {
         if length as usize > words.len() {
             return None;
         }
-        // The clock takes as long as all else that is done with a path.
         if stream.transferred && stream.sp > stream.sync.safe_up_to() {
-            recorder.set_time(self.clock.now());
+            // When that was is not known any more.
+            recorder.set_time(0);
             leave(stream, stream.sp, 0, recorder);
         }
         let (mut known, whole) = (known, known.instructions);
@@ -415,22 +427,30 @@ impl Expander {
         Some(Known { block, instructions: path.executed, values, recipe, exits, transfers, added })
     }
 
-    fn enter(&mut self, words: &[u32], stream: &mut Stream, translator: &Translator, recorder: &mut Recorder) {
+    /// A function is entered at this time. The values of its record are from that byte on.
+    fn enter(
+        &mut self,
+        words: &[u32],
+        (time, values): (u64, u32),
+        stream: &mut Stream,
+        translator: &Translator,
+        recorder: &mut Recorder,
+    ) {
         if !stream.transferred {
             return;
         }
         let code = &translator.code;
         let (pc, role) = code.roles[words[1] as usize];
-        recorder.set_time(self.clock.time(wide(words, 8)));
+        recorder.set_time(time);
         leave(stream, stream.sp, 0, recorder);
         if let Role::Sync { function, object: Argument::Register(_), argument: Argument::None } = role {
             // The locks, of which there are many.
             if stream.sync.enter(function, stream.sp) {
-                recorder.enter(stream.id, function, wide(words, record::ENTER_HEAD), 0, &code.modules);
+                recorder.enter(stream.id, function, wide(words, values), 0, &code.modules);
             }
             return;
         }
-        let recorded = (record::ENTER_HEAD..).step_by(8).map(|at| wide(words, at));
+        let recorded = (values..).step_by(8).map(|at| wide(words, at));
         self.enter_role((pc, role), recorded, stream, translator, recorder);
     }
 
