@@ -75,6 +75,7 @@ impl Before {
 
 /// Appends an event, in the version of the chunk that `before` began with. Its `seq` and object become the base of the
 /// next one.
+#[inline]
 pub fn put_event(out: &mut Vec<u8>, event: &Event, before: &mut Before) {
     let mut bytes = EventBytes { bytes: [0; MOST_BYTES + MAX_VARINT], len: 0 };
     bytes.put(event, before);
@@ -91,6 +92,7 @@ struct EventBytes {
 }
 
 impl EventBytes {
+    #[inline]
     fn byte(&mut self, byte: u8) {
         self.bytes[self.len] = byte;
         self.len += 1;
@@ -98,13 +100,18 @@ impl EventBytes {
 
     #[inline]
     fn number(&mut self, number: u64) {
-        self.len += write_varint(&mut self.bytes[self.len..], number);
+        match number {
+            0..0x80 => self.byte(number as u8),
+            _ => self.len += write_varint(&mut self.bytes[self.len..], number),
+        }
     }
 
+    #[inline]
     fn difference(&mut self, from: u64, to: u64) {
         self.number(zigzag(to.wrapping_sub(from).cast_signed()));
     }
 
+    #[inline]
     fn seq(&mut self, before: &mut Before, seq: Seq) {
         self.difference(std::mem::replace(&mut before.seq, seq.0), seq.0);
     }
@@ -113,8 +120,35 @@ impl EventBytes {
         self.number(thread.map_or(0, |t| u64::from(t.0) + 1));
     }
 
+    #[inline]
     fn put(&mut self, event: &Event, before: &mut Before) {
         match *event {
+            Event::Enter { function, object, argument, seq } => {
+                self.byte(4);
+                self.byte(function as u8);
+                // Version 3 has objects as they are: only from version 4 on is there one before.
+                match &mut before.object {
+                    Some(last) => self.difference(std::mem::replace(last, object), object),
+                    None => self.number(object),
+                }
+                self.number(argument);
+                self.seq(before, seq);
+            }
+            Event::Leave { function, result, seq } => {
+                self.byte(5);
+                self.byte(function as u8);
+                self.number(result);
+                self.seq(before, seq);
+            }
+            // Of the others there are few.
+            _ => self.put_other(event, before),
+        }
+    }
+
+    #[cold]
+    fn put_other(&mut self, event: &Event, before: &mut Before) {
+        match *event {
+            Event::Enter { .. } | Event::Leave { .. } => unreachable!("they are put elsewhere"),
             Event::ThreadStart { parent, os_tid, sp, seq } => {
                 self.byte(0);
                 self.thread(parent);
@@ -146,23 +180,6 @@ impl EventBytes {
                 self.byte(3);
                 self.number(block.0.into());
                 self.number(executed.into());
-            }
-            Event::Enter { function, object, argument, seq } => {
-                self.byte(4);
-                self.byte(function as u8);
-                // Version 3 has objects as they are: only from version 4 on is there one before.
-                match &mut before.object {
-                    Some(last) => self.difference(std::mem::replace(last, object), object),
-                    None => self.number(object),
-                }
-                self.number(argument);
-                self.seq(before, seq);
-            }
-            Event::Leave { function, result, seq } => {
-                self.byte(5);
-                self.byte(function as u8);
-                self.number(result);
-                self.seq(before, seq);
             }
             Event::WarpBarrier => self.byte(6),
             Event::FutexWait { address, seq } => {

@@ -44,6 +44,15 @@ pub struct StreamBuffer {
     pub number: u64,
 }
 
+/// Memory that goes from chunk to chunk.
+#[derive(Debug, Default)]
+pub struct Spare {
+    ids: Vec<u32>,
+    events: Vec<u8>,
+    /// The payload of the chunk that was taken last.
+    pub payload: Vec<u8>,
+}
+
 /// The base of a chunk's differences.
 #[derive(Clone, Copy, Debug, Default)]
 struct Base {
@@ -171,6 +180,7 @@ impl StreamBuffer {
     }
 
     /// Adds an event. Returns how many bytes it takes.
+    #[inline]
     pub fn push_event(&mut self, event: &Event) -> usize {
         let len = self.events.len();
         self.ids.push(ESCAPE);
@@ -194,14 +204,22 @@ impl StreamBuffer {
         self.now.sp
     }
 
-    /// The payload of the items and what the chunk's header says about them. The buffer is empty afterwards and its
-    /// memory is given back, so that a thread that has ended holds none. The plans learn from it.
-    pub fn take(&mut self, plans: &mut Plans, numbering: &mut Numbering) -> (Vec<u8>, Counts) {
-        let taken = std::mem::take(self);
+    /// Makes the payload of the items in `spare`, and returns what the chunk's header says about them. The buffer is
+    /// empty afterwards and holds what was spare; its own memory is spare now, so that threads that have ended hold
+    /// none. The plans learn from it.
+    pub fn take(&mut self, plans: &mut Plans, numbering: &mut Numbering, spare: &mut Spare) -> Counts {
+        let next = StreamBuffer {
+            ids: std::mem::take(&mut spare.ids),
+            events: std::mem::take(&mut spare.events),
+            ..StreamBuffer::default()
+        };
+        let mut taken = std::mem::replace(self, next);
         self.base = taken.now;
         self.now = taken.now;
         self.last_sp = taken.now.sp;
-        let mut payload = Vec::with_capacity(STREAM_HEAD_LEN + taken.len());
+        let payload = &mut spare.payload;
+        payload.clear();
+        payload.reserve(STREAM_HEAD_LEN + taken.len());
         for long in [taken.base.sp, taken.base.address, taken.base.seq] {
             payload.extend(long.to_le_bytes());
         }
@@ -210,18 +228,21 @@ impl StreamBuffer {
         for word in [taken.ids.len() as u32, taken.sp_count, taken.address_count].into_iter().chain(lens) {
             payload.extend(word.to_le_bytes());
         }
-        let items = numbering.put_items(&taken.ids, &mut payload);
+        let items = numbering.put_items(&taken.ids, payload);
         payload[items_at..items_at + 4].copy_from_slice(&items.to_le_bytes());
         payload.extend(&taken.sps);
         payload.extend(&taken.addresses);
         payload.extend(&taken.events);
-        taken.rows.take(&mut payload, plans);
+        taken.rows.take(payload, plans);
         let counts = Counts {
             blocks: taken.ids.len() as u32 - taken.event_count,
             events: taken.event_count,
             instructions: taken.instructions,
         };
-        (payload, counts)
+        taken.ids.clear();
+        taken.events.clear();
+        (spare.ids, spare.events) = (taken.ids, taken.events);
+        counts
     }
 }
 

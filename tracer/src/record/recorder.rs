@@ -275,6 +275,7 @@ impl Recorder {
     }
 
     /// An event without a number.
+    #[inline]
     pub fn event(&mut self, thread: ThreadId, event: Event) {
         if !self.failed() {
             let result = self.writer.event(thread, event);
