@@ -92,13 +92,13 @@ struct EventBytes {
 }
 
 impl EventBytes {
-    #[inline]
+    #[inline(always)]
     fn byte(&mut self, byte: u8) {
         self.bytes[self.len] = byte;
         self.len += 1;
     }
 
-    #[inline]
+    #[inline(always)]
     fn number(&mut self, number: u64) {
         match number {
             0..0x80 => self.byte(number as u8),
@@ -106,12 +106,12 @@ impl EventBytes {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn difference(&mut self, from: u64, to: u64) {
         self.number(zigzag(to.wrapping_sub(from).cast_signed()));
     }
 
-    #[inline]
+    #[inline(always)]
     fn seq(&mut self, before: &mut Before, seq: Seq) {
         self.difference(std::mem::replace(&mut before.seq, seq.0), seq.0);
     }
@@ -120,7 +120,7 @@ impl EventBytes {
         self.number(thread.map_or(0, |t| u64::from(t.0) + 1));
     }
 
-    #[inline]
+    #[inline(always)]
     fn put(&mut self, event: &Event, before: &mut Before) {
         match *event {
             Event::Enter { function, object, argument, seq } => {

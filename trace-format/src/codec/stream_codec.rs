@@ -49,8 +49,9 @@ pub struct StreamBuffer {
 pub struct Spare {
     ids: Vec<u32>,
     events: Vec<u8>,
-    /// The payload of the chunk that was taken last.
+    /// The payload of the chunk that was taken last, and where its values of memory addresses begin.
     pub payload: Vec<u8>,
+    pub values_at: usize,
 }
 
 /// The base of a chunk's differences.
@@ -194,11 +195,6 @@ impl StreamBuffer {
         4 + self.events.len() - len
     }
 
-    /// Whether more than half of its bytes are values of memory addresses.
-    pub fn is_mostly_values(&self) -> bool {
-        self.addresses.len() + self.rows.value_bytes() > self.len() / 2
-    }
-
     /// The stack pointer after the last item.
     pub fn sp(&self) -> u64 {
         self.now.sp
@@ -233,6 +229,7 @@ impl StreamBuffer {
         payload.extend(&taken.sps);
         payload.extend(&taken.addresses);
         payload.extend(&taken.events);
+        spare.values_at = payload.len();
         taken.rows.take(payload, plans);
         let counts = Counts {
             blocks: taken.ids.len() as u32 - taken.event_count,

@@ -387,10 +387,10 @@ impl<W: Write> TraceWriter<W> {
         let held = stream.held();
         self.buffered -= held;
         let before = self.written;
-        let mostly_values = stream.is_mostly_values();
         let counts = stream.take(&mut self.plans, &mut self.numbering, &mut self.spare);
         let payload = std::mem::take(&mut self.spare.payload);
-        let written = self.chunk(|encoder| encoder.stream(ThreadId(thread as u32), counts, &payload, mostly_values));
+        let values_at = self.spare.values_at;
+        let written = self.chunk(|encoder| encoder.stream(ThreadId(thread as u32), counts, &payload, values_at));
         self.spare.payload = payload;
         written?;
         self.written_raw += held as u64;
