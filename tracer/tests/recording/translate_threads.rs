@@ -42,13 +42,15 @@ fn locks_are_entered_as_often_as_they_are_left() {
 
 /// When a thread has got a lock, and when it is about to give it back, with the lock.
 fn uses(trace: &Trace, thread: ThreadId) -> Vec<(u64, u64, bool)> {
-    use SyncFunction::{MutexLock, MutexUnlock, SpinLock, SpinUnlock};
+    use SyncFunction::{MutexLock, MutexUnlock, ReadWriteUnlock, WriteLock};
     let (mut waits_for, mut uses) = (0, Vec::new());
     for event in events(trace, thread.0) {
         match event {
-            Event::Enter { function: MutexLock | SpinLock, object, .. } => waits_for = object,
-            Event::Leave { function: MutexLock | SpinLock, seq, .. } => uses.push((waits_for, seq.0, true)),
-            Event::Enter { function: MutexUnlock | SpinUnlock, object, seq, .. } => uses.push((object, seq.0, false)),
+            Event::Enter { function: MutexLock | WriteLock, object, .. } => waits_for = object,
+            Event::Leave { function: MutexLock | WriteLock, seq, .. } => uses.push((waits_for, seq.0, true)),
+            Event::Enter { function: MutexUnlock | ReadWriteUnlock, object, seq, .. } => {
+                uses.push((object, seq.0, false))
+            }
             _ => {}
         }
     }
