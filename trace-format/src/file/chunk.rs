@@ -13,8 +13,8 @@ use crate::{Action, Error, Result, ThreadId};
 /// The level of zstd for all chunks but those of [`VALUES_COMPRESSION_LEVEL`].
 pub const COMPRESSION_LEVEL: i32 = 3;
 /// The level for values of memory addresses, where they are more than a third of a chunk: whatever does not repeat in
-/// these is mostly random. The radix sort of `workloads` makes 46 MB of them for 2 million keys; levels 3, 1 and -1 give
-/// 37.3, 37.8 and 41.9 MB, in 340, 120 and 18 ms.
+/// these is mostly random. The radix sort of `workloads` makes 46 MB of them for 2 million keys; levels 3, 1 and -1
+/// give 37.3, 37.8 and 41.9 MB, in 340, 120 and 18 ms.
 pub const VALUES_COMPRESSION_LEVEL: i32 = -1;
 
 /// Payloads of [`COMPRESSION_LEVEL`] up to this length are short: setting up the tables that zstd takes for them, of

@@ -180,8 +180,8 @@ pub mod record {
     /// on, the loop's last iteration (8 each).
     pub const CHUNK_LEN: u32 = 64;
 
-    /// A function is entered whose role names one register, and when it is does not matter: escape, hook number (4), the
-    /// register (8).
+    /// A function is entered whose role names one register, and when it is does not matter: escape, hook number (4),
+    /// the register (8).
     pub const UNTIMED_ENTER: u32 = 0xffff_ffef;
     /// See [`UNTIMED_ENTER`].
     pub const UNTIMED_ENTER_LEN: u32 = 16;
