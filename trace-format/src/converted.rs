@@ -49,14 +49,14 @@ impl Trace {
         for place in contents::contents(source)?.chunks {
             let mut header = decoder.read(source, place.offset, self.0.end)?;
             let kind = ChunkKind::from_code(header.kind);
-            let payload = match kind {
+            let (payload, values_at) = match kind {
                 None => continue,
                 Some(ChunkKind::Stream) => converter
                     .stream(&mut header, decoder.payload(), self.0.modules.len())
                     .map_err(|fault| source.damaged(place.offset, fault))?,
-                Some(_) => decoder.payload(),
+                Some(_) => (decoder.payload(), 0),
             };
-            written.chunk(&header, kind.unwrap_or(ChunkKind::Meta), payload).map_err(named)?;
+            written.chunk(&header, kind.unwrap_or(ChunkKind::Meta), payload, values_at).map_err(named)?;
         }
         Ok((written.finish().map_err(named)?, converter.left_out))
     }
@@ -78,7 +78,8 @@ impl Converter {
         Converter { from, to, numbering: Numbering::default(), items: Vec::new(), payload: Vec::new(), left_out: 0 }
     }
 
-    fn stream(&mut self, header: &mut ChunkHeader, payload: &[u8], modules: usize) -> Result<&[u8], String> {
+    /// The payload in the other version, and where its values of memory addresses begin.
+    fn stream(&mut self, header: &mut ChunkHeader, payload: &[u8], modules: usize) -> Result<(&[u8], usize), String> {
         let mut cursor = Cursor::new(payload);
         let head = cursor.take(STREAM_HEAD_LEN)?;
         let word = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
@@ -114,6 +115,7 @@ impl Converter {
         self.payload.extend(&payload[start..start + columns]);
         let bytes = written.len() as u32;
         self.payload.append(&mut written);
+        let values_at = self.payload.len();
         self.payload.extend(&payload[cursor.position()..]);
         for (at, word) in [(ITEMS_AT, items), (EVENT_BYTES_AT, bytes)] {
             self.payload[at..at + 4].copy_from_slice(&word.to_le_bytes());
@@ -121,7 +123,7 @@ impl Converter {
         if self.payload.len() > MAX_RAW {
             return Err(format!("the chunk has {} bytes in the other version, over the limit", self.payload.len()));
         }
-        Ok(&self.payload)
+        Ok((&self.payload, values_at))
     }
 }
 
@@ -141,16 +143,13 @@ impl<W: Write> Written<W> {
         self.out.write_all(bytes)
     }
 
-    fn chunk(&mut self, header: &ChunkHeader, kind: ChunkKind, payload: &[u8]) -> Result<()> {
+    fn chunk(&mut self, header: &ChunkHeader, kind: ChunkKind, payload: &[u8], values_at: usize) -> Result<()> {
         let io = |action| move |source| Error::Io { path: PathBuf::new(), action, source };
         let &ChunkHeader { thread, blocks, events, instructions, .. } = header;
         let encoded = match kind {
             ChunkKind::Stream => {
                 let counts = Counts { blocks, events, instructions };
-                let word = |at: usize| payload[at..at + 4].iter().rev().fold(0, |word, &b| word << 8 | usize::from(b));
-                let others = STREAM_HEAD_LEN + 4 * (blocks + events) as usize + word(36) + word(EVENT_BYTES_AT);
-                let mostly_values = payload.len() > 2 * others;
-                self.encoder.stream(ThreadId(thread), counts, payload, mostly_values)
+                self.encoder.stream(ThreadId(thread), counts, payload, values_at)
             }
             kind => self.encoder.global(kind, payload),
         };
@@ -181,7 +180,7 @@ impl<W: Write> Written<W> {
             events: 0,
             instructions: 0,
         };
-        self.chunk(&none, ChunkKind::Index, &payload)
+        self.chunk(&none, ChunkKind::Index, &payload, 0)
     }
 
     fn finish(mut self) -> Result<W> {

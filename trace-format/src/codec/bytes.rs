@@ -19,8 +19,12 @@ pub const MAX_VARINT: usize = 10;
 /// after them may change too.
 #[inline]
 pub fn write_varint(out: &mut [u8], mut value: u64) -> usize {
+    if value < 0x80 {
+        out[0] = value as u8;
+        return 1;
+    }
     if value < 1 << 56 {
-        // Most numbers: all eight bytes are worked out at once, and those that count are kept.
+        // Most others: all eight bytes are worked out at once, and those that count are kept.
         let bytes = (63 - (value | 1).leading_zeros()) / 7 + 1;
         let continued = 0x8080_8080_8080_8080 & !(u64::MAX << (8 * (bytes - 1)));
         out[..8].copy_from_slice(&(groups_of_seven(value) | continued).to_le_bytes());

@@ -5,7 +5,7 @@
 //! object of a function that is entered is, from version 4 on, the zigzag difference to the object before it in the
 //! chunk: what is locked is mostly unlocked next.
 
-use crate::codec::bytes::{Cursor, put_delta, put_varint, zigzag};
+use crate::codec::bytes::{Cursor, MAX_VARINT, write_varint, zigzag};
 use crate::layout::{MAX_THREADS, Version};
 use crate::{BlockId, Chunk, Event, ModuleId, Pc, Seq, SyncFunction, ThreadExit, ThreadId};
 
@@ -48,10 +48,6 @@ impl Event {
 /// The code of every way a thread can end, by the name of its variant of [`ThreadExit`].
 pub const EXIT_CODES: [(&str, u8); 4] = [("Exited", 0), ("Killed", 1), ("Replaced", 2), ("StillRunning", 3)];
 
-fn put_thread(out: &mut Vec<u8>, thread: Option<ThreadId>) {
-    put_varint(out, thread.map_or(0, |t| u64::from(t.0) + 1));
-}
-
 fn thread(cursor: &mut Cursor) -> Result<Option<ThreadId>, String> {
     let number = cursor.varint32()?;
     if number > MAX_THREADS {
@@ -79,94 +75,147 @@ impl Before {
 
 /// Appends an event, in the version of the chunk that `before` began with. Its `seq` and object become the base of the
 /// next one.
+#[inline]
 pub fn put_event(out: &mut Vec<u8>, event: &Event, before: &mut Before) {
-    let Before { seq: last_seq, object: last_object } = before;
-    let mut put_seq = |out: &mut Vec<u8>, seq: Seq| {
-        put_delta(out, *last_seq, seq.0);
-        *last_seq = seq.0;
-    };
-    match *event {
-        Event::ThreadStart { parent, os_tid, sp, seq } => {
-            out.push(0);
-            put_thread(out, parent);
-            put_varint(out, u64::from(os_tid));
-            put_varint(out, sp);
-            put_seq(out, seq);
+    let mut bytes = EventBytes { bytes: [0; MOST_BYTES + MAX_VARINT], len: 0 };
+    bytes.put(event, before);
+    out.extend_from_slice(&bytes.bytes[..bytes.len]);
+}
+
+/// The most bytes of an event: code, function and three numbers, or code and five.
+const MOST_BYTES: usize = 1 + 5 * MAX_VARINT;
+
+/// An event under construction, with room for one more number than it takes.
+struct EventBytes {
+    bytes: [u8; MOST_BYTES + MAX_VARINT],
+    len: usize,
+}
+
+impl EventBytes {
+    #[inline(always)]
+    fn byte(&mut self, byte: u8) {
+        self.bytes[self.len] = byte;
+        self.len += 1;
+    }
+
+    #[inline(always)]
+    fn number(&mut self, number: u64) {
+        match number {
+            0..0x80 => self.byte(number as u8),
+            _ => self.len += write_varint(&mut self.bytes[self.len..], number),
         }
-        Event::ThreadEnd { exit, seq } => {
-            out.push(1);
-            match exit {
-                ThreadExit::Exited(status) => {
-                    out.push(0);
-                    put_varint(out, zigzag(status.into()));
+    }
+
+    #[inline(always)]
+    fn difference(&mut self, from: u64, to: u64) {
+        self.number(zigzag(to.wrapping_sub(from).cast_signed()));
+    }
+
+    #[inline(always)]
+    fn seq(&mut self, before: &mut Before, seq: Seq) {
+        self.difference(std::mem::replace(&mut before.seq, seq.0), seq.0);
+    }
+
+    fn thread(&mut self, thread: Option<ThreadId>) {
+        self.number(thread.map_or(0, |t| u64::from(t.0) + 1));
+    }
+
+    #[inline(always)]
+    fn put(&mut self, event: &Event, before: &mut Before) {
+        match *event {
+            Event::Enter { function, object, argument, seq } => {
+                self.byte(4);
+                self.byte(function as u8);
+                // Version 3 has objects as they are: only from version 4 on is there one before.
+                match &mut before.object {
+                    Some(last) => self.difference(std::mem::replace(last, object), object),
+                    None => self.number(object),
                 }
-                ThreadExit::Killed(signal) => {
-                    out.push(1);
-                    put_varint(out, zigzag(signal.into()));
+                self.number(argument);
+                self.seq(before, seq);
+            }
+            Event::Leave { function, result, seq } => {
+                self.byte(5);
+                self.byte(function as u8);
+                self.number(result);
+                self.seq(before, seq);
+            }
+            // Of the others there are few.
+            _ => self.put_other(event, before),
+        }
+    }
+
+    #[cold]
+    fn put_other(&mut self, event: &Event, before: &mut Before) {
+        match *event {
+            Event::Enter { .. } | Event::Leave { .. } => unreachable!("they are put elsewhere"),
+            Event::ThreadStart { parent, os_tid, sp, seq } => {
+                self.byte(0);
+                self.thread(parent);
+                self.number(u64::from(os_tid));
+                self.number(sp);
+                self.seq(before, seq);
+            }
+            Event::ThreadEnd { exit, seq } => {
+                self.byte(1);
+                match exit {
+                    ThreadExit::Exited(status) => {
+                        self.byte(0);
+                        self.number(zigzag(status.into()));
+                    }
+                    ThreadExit::Killed(signal) => {
+                        self.byte(1);
+                        self.number(zigzag(signal.into()));
+                    }
+                    ThreadExit::Replaced => self.byte(2),
+                    ThreadExit::StillRunning => self.byte(3),
                 }
-                ThreadExit::Replaced => out.push(2),
-                ThreadExit::StillRunning => out.push(3),
+                self.seq(before, seq);
             }
-            put_seq(out, seq);
-        }
-        Event::SetSp(sp) => {
-            out.push(2);
-            put_varint(out, sp);
-        }
-        Event::Partial { block, executed } => {
-            out.push(3);
-            put_varint(out, block.0.into());
-            put_varint(out, executed.into());
-        }
-        Event::Enter { function, object, argument, seq } => {
-            out.extend([4, function as u8]);
-            // Version 3 has objects as they are: only from version 4 on is there one before.
-            match last_object {
-                Some(last) => put_delta(out, std::mem::replace(last, object), object),
-                None => put_varint(out, object),
+            Event::SetSp(sp) => {
+                self.byte(2);
+                self.number(sp);
             }
-            put_varint(out, argument);
-            put_seq(out, seq);
-        }
-        Event::Leave { function, result, seq } => {
-            out.extend([5, function as u8]);
-            put_varint(out, result);
-            put_seq(out, seq);
-        }
-        Event::WarpBarrier => out.push(6),
-        Event::FutexWait { address, seq } => {
-            out.push(7);
-            put_varint(out, address);
-            put_seq(out, seq);
-        }
-        Event::Signal { number, handler } => {
-            out.push(8);
-            put_varint(out, zigzag(number.into()));
-            put_varint(out, handler.0);
-        }
-        Event::SignalReturn => out.push(9),
-        Event::ModuleLoaded(module) => {
-            out.push(10);
-            put_varint(out, module.0.into());
-        }
-        Event::ModuleUnloaded(module) => {
-            out.push(11);
-            put_varint(out, module.0.into());
-        }
-        Event::Fork { child, thread } => {
-            out.push(12);
-            put_varint(out, child.into());
-            put_thread(out, thread);
-        }
-        Event::Exec => out.push(13),
-        Event::Gap => out.push(14),
-        Event::Chunk(Chunk { site, lower, upper, step, stride }) => {
-            out.push(CHUNK);
-            put_varint(out, site.0);
-            put_varint(out, zigzag(lower));
-            // A chunk is short even where its bounds are large.
-            for number in [upper.wrapping_sub(lower), step, stride] {
-                put_varint(out, zigzag(number));
+            Event::Partial { block, executed } => {
+                self.byte(3);
+                self.number(block.0.into());
+                self.number(executed.into());
+            }
+            Event::WarpBarrier => self.byte(6),
+            Event::FutexWait { address, seq } => {
+                self.byte(7);
+                self.number(address);
+                self.seq(before, seq);
+            }
+            Event::Signal { number, handler } => {
+                self.byte(8);
+                self.number(zigzag(number.into()));
+                self.number(handler.0);
+            }
+            Event::SignalReturn => self.byte(9),
+            Event::ModuleLoaded(module) => {
+                self.byte(10);
+                self.number(module.0.into());
+            }
+            Event::ModuleUnloaded(module) => {
+                self.byte(11);
+                self.number(module.0.into());
+            }
+            Event::Fork { child, thread } => {
+                self.byte(12);
+                self.number(child.into());
+                self.thread(thread);
+            }
+            Event::Exec => self.byte(13),
+            Event::Gap => self.byte(14),
+            Event::Chunk(Chunk { site, lower, upper, step, stride }) => {
+                self.byte(CHUNK);
+                self.number(site.0);
+                self.number(zigzag(lower));
+                // A chunk is short even where its bounds are large.
+                for number in [upper.wrapping_sub(lower), step, stride] {
+                    self.number(zigzag(number));
+                }
             }
         }
     }

@@ -57,14 +57,14 @@ impl Numbering {
 
     /// Appends the places of the items' block numbers. False when there are too many of these.
     fn number(&mut self, items: &[u32], out: &mut Vec<u8>) -> bool {
-        let highest = items.iter().map(|block| block.wrapping_add(1)).max().unwrap_or(0) as usize;
-        if self.places.len() <= highest {
-            self.places.resize(highest + 1, 0);
-        }
         let start = out.len();
         out.resize(start + items.len(), 0);
         for (&block, byte) in items.iter().zip(&mut out[start..]) {
-            let place = &mut self.places[block.wrapping_add(1) as usize];
+            let at = block.wrapping_add(1) as usize;
+            if at >= self.places.len() {
+                self.places.resize(at + 1, 0);
+            }
+            let place = &mut self.places[at];
             if *place == 0 {
                 if self.named.len() == MAX_NAMED {
                     return false;

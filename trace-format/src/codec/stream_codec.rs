@@ -12,6 +12,7 @@
 //! ```
 
 use crate::codec::bytes::{Cursor, put_delta};
+use crate::codec::column::{Column, column};
 use crate::codec::event_codec::{self, Before};
 use crate::codec::numbering::{self, Numbering};
 use crate::codec::rows::{Plans, RowDecoder, RowEncoder, Wide};
@@ -42,6 +43,16 @@ pub struct StreamBuffer {
     pub rows: RowEncoder,
     /// The number of this chunk among all that are written; 0 when it has none.
     pub number: u64,
+}
+
+/// Memory that goes from chunk to chunk.
+#[derive(Debug, Default)]
+pub struct Spare {
+    ids: Vec<u32>,
+    events: Vec<u8>,
+    /// The payload of the chunk that was taken last, and where its values of memory addresses begin.
+    pub payload: Vec<u8>,
+    pub values_at: usize,
 }
 
 /// The base of a chunk's differences.
@@ -170,8 +181,10 @@ impl StreamBuffer {
         }
     }
 
-    /// Adds an event.
-    pub fn push_event(&mut self, event: &Event) {
+    /// Adds an event. Returns how many bytes it takes.
+    #[inline]
+    pub fn push_event(&mut self, event: &Event) -> usize {
+        let len = self.events.len();
         self.ids.push(ESCAPE);
         self.event_count += 1;
         let mut before = Before { seq: self.now.seq, object: Some(self.object) };
@@ -180,11 +193,7 @@ impl StreamBuffer {
         if let Event::ThreadStart { sp, .. } | Event::SetSp(sp) = *event {
             self.now.sp = sp;
         }
-    }
-
-    /// Whether more than half of its bytes are values of memory addresses.
-    pub fn is_mostly_values(&self) -> bool {
-        self.addresses.len() + self.rows.value_bytes() > self.len() / 2
+        4 + self.events.len() - len
     }
 
     /// The stack pointer after the last item.
@@ -192,14 +201,22 @@ impl StreamBuffer {
         self.now.sp
     }
 
-    /// The payload of the items and what the chunk's header says about them. The buffer is empty afterwards and its
-    /// memory is given back, so that a thread that has ended holds none. The plans learn from it.
-    pub fn take(&mut self, plans: &mut Plans, numbering: &mut Numbering) -> (Vec<u8>, Counts) {
-        let taken = std::mem::take(self);
+    /// Makes the payload of the items in `spare`, and returns what the chunk's header says about them. The buffer is
+    /// empty afterwards and holds what was spare; its own memory is spare now, so that threads that have ended hold
+    /// none. The plans learn from it.
+    pub fn take(&mut self, plans: &mut Plans, numbering: &mut Numbering, spare: &mut Spare) -> Counts {
+        let next = StreamBuffer {
+            ids: std::mem::take(&mut spare.ids),
+            events: std::mem::take(&mut spare.events),
+            ..StreamBuffer::default()
+        };
+        let mut taken = std::mem::replace(self, next);
         self.base = taken.now;
         self.now = taken.now;
         self.last_sp = taken.now.sp;
-        let mut payload = Vec::with_capacity(STREAM_HEAD_LEN + taken.len());
+        let payload = &mut spare.payload;
+        payload.clear();
+        payload.reserve(STREAM_HEAD_LEN + taken.len());
         for long in [taken.base.sp, taken.base.address, taken.base.seq] {
             payload.extend(long.to_le_bytes());
         }
@@ -208,18 +225,22 @@ impl StreamBuffer {
         for word in [taken.ids.len() as u32, taken.sp_count, taken.address_count].into_iter().chain(lens) {
             payload.extend(word.to_le_bytes());
         }
-        let items = numbering.put_items(&taken.ids, &mut payload);
+        let items = numbering.put_items(&taken.ids, payload);
         payload[items_at..items_at + 4].copy_from_slice(&items.to_le_bytes());
         payload.extend(&taken.sps);
         payload.extend(&taken.addresses);
         payload.extend(&taken.events);
-        taken.rows.take(&mut payload, plans);
+        spare.values_at = payload.len();
+        taken.rows.take(payload, plans);
         let counts = Counts {
             blocks: taken.ids.len() as u32 - taken.event_count,
             events: taken.event_count,
             instructions: taken.instructions,
         };
-        (payload, counts)
+        taken.ids.clear();
+        taken.events.clear();
+        (spare.ids, spare.events) = (taken.ids, taken.events);
+        counts
     }
 }
 
@@ -258,30 +279,6 @@ pub enum Entry {
     Partial(BlockId, u32, u32, u32),
     /// An event other than a partial block.
     Event(Event),
-}
-
-/// A column of differences, decoded as it is read.
-#[derive(Debug, Default)]
-struct Column {
-    /// Where it is in the payload.
-    position: usize,
-    end: usize,
-    last: u64,
-    /// The values of the current item.
-    values: Vec<u64>,
-}
-
-impl Column {
-    fn decode(&mut self, payload: &[u8], count: u32) -> Result<(), String> {
-        self.values.clear();
-        let mut cursor = Cursor::new(&payload[self.position..self.end]);
-        for _ in 0..count {
-            self.last = cursor.delta(self.last)?;
-            self.values.push(self.last);
-        }
-        self.position += cursor.position();
-        Ok(())
-    }
 }
 
 impl StreamChunk {
@@ -473,24 +470,4 @@ impl StreamChunk {
         let addresses = if block.addresses.is_empty() { &self.addresses.values } else { &self.sums };
         (&self.sps.values, addresses)
     }
-}
-
-/// Takes a column from the payload and checks that it holds as many numbers as it should.
-fn column(
-    cursor: &mut Cursor,
-    name: &str,
-    count: u32,
-    len: usize,
-    base: u64,
-    before: &mut Column,
-) -> Result<Column, String> {
-    let position = cursor.position();
-    let bytes = cursor.take(len)?;
-    // Each number ends with the one byte of it that is below 0x80.
-    let ends = bytes.iter().filter(|&&byte| byte < 0x80).count();
-    if ends != count as usize || bytes.last().is_some_and(|&last| last >= 0x80) {
-        return Err(format!("the column of {name} holds {ends} whole numbers; there should be {count}"));
-    }
-    let values = std::mem::take(&mut before.values);
-    Ok(Column { position, end: position + len, last: base, values })
 }

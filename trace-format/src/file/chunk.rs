@@ -12,9 +12,9 @@ use crate::{Action, Error, Result, ThreadId};
 
 /// The level of zstd for all chunks but those of [`VALUES_COMPRESSION_LEVEL`].
 pub const COMPRESSION_LEVEL: i32 = 3;
-/// The level for stream chunks in which more than half of the bytes are values of memory addresses: whatever does not
-/// repeat in these is mostly random. The radix sort of `workloads` makes 46 MB of them for 2 million keys; levels 3, 1
-/// and -1 give 37.3, 37.8 and 41.9 MB, in 340, 120 and 18 ms.
+/// The level for values of memory addresses, where they are more than a third of a chunk: whatever does not repeat in
+/// these is mostly random. The radix sort of `workloads` makes 46 MB of them for 2 million keys; levels 3, 1 and -1
+/// give 37.3, 37.8 and 41.9 MB, in 340, 120 and 18 ms.
 pub const VALUES_COMPRESSION_LEVEL: i32 = -1;
 
 /// Payloads of [`COMPRESSION_LEVEL`] up to this length are short: setting up the tables that zstd takes for them, of
@@ -30,6 +30,7 @@ pub struct ChunkEncoder {
     level: i32,
     /// Whether its tables are those for short payloads.
     short: bool,
+    frame: Vec<u8>,
     compressed: Vec<u8>,
     chunk: Vec<u8>,
 }
@@ -38,41 +39,45 @@ impl ChunkEncoder {
     /// An encoder, unless zstd has no memory.
     pub fn new() -> io::Result<ChunkEncoder> {
         let compressor = Compressor::new(COMPRESSION_LEVEL)?;
-        let (compressed, chunk) = (Vec::new(), Vec::new());
-        Ok(ChunkEncoder { compressor, level: COMPRESSION_LEVEL, short: false, compressed, chunk })
+        let (frame, compressed, chunk) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(ChunkEncoder { compressor, level: COMPRESSION_LEVEL, short: false, frame, compressed, chunk })
     }
 
-    /// The bytes of a stream chunk, and its header. `mostly_values`: more than half of the payload are values of memory
-    /// addresses.
+    /// The bytes of a stream chunk, and its header. From byte `values_at` on, the payload has values of memory
+    /// addresses: they are a frame of their own.
     pub fn stream(
         &mut self,
         thread: ThreadId,
         counts: Counts,
         payload: &[u8],
-        mostly_values: bool,
+        values_at: usize,
     ) -> io::Result<(&[u8], ChunkHeader)> {
-        let level = if mostly_values { VALUES_COMPRESSION_LEVEL } else { COMPRESSION_LEVEL };
-        self.encode(ChunkKind::Stream, level, thread.0, counts, payload)
+        let (others, values) = payload.split_at(values_at);
+        self.compressed.clear();
+        let is_much = values.len() > payload.len() / 3;
+        let level = if is_much { VALUES_COMPRESSION_LEVEL } else { COMPRESSION_LEVEL };
+        for (part, level) in [(others, COMPRESSION_LEVEL), (values, level)] {
+            if !part.is_empty() {
+                self.compress(part, level)?;
+            }
+        }
+        Ok(self.chunk(ChunkKind::Stream, thread.0, counts, payload))
     }
 
     /// The bytes of a chunk that belongs to no thread, and its header.
     pub fn global(&mut self, kind: ChunkKind, payload: &[u8]) -> io::Result<(&[u8], ChunkHeader)> {
-        self.encode(kind, COMPRESSION_LEVEL, NO_THREAD, Counts::default(), payload)
+        self.compressed.clear();
+        self.compress(payload, COMPRESSION_LEVEL)?;
+        Ok(self.chunk(kind, NO_THREAD, Counts::default(), payload))
     }
 
-    fn encode(
-        &mut self,
-        kind: ChunkKind,
-        level: i32,
-        thread: u32,
-        counts: Counts,
-        payload: &[u8],
-    ) -> io::Result<(&[u8], ChunkHeader)> {
+    /// Appends a frame to what is compressed.
+    fn compress(&mut self, part: &[u8], level: i32) -> io::Result<()> {
         if self.level != level {
             self.compressor.set_compression_level(level)?;
             self.level = level;
         }
-        let short = level == COMPRESSION_LEVEL && payload.len() <= SHORT;
+        let short = level == COMPRESSION_LEVEL && part.len() <= SHORT;
         if self.short != short {
             // Zero: as the level says.
             let log = if short { SHORT_TABLES } else { 0 };
@@ -80,9 +85,15 @@ impl ChunkEncoder {
             self.compressor.set_parameter(CParameter::ChainLog(log))?;
             self.short = short;
         }
-        self.compressed.clear();
-        self.compressed.reserve(zstd::zstd_safe::compress_bound(payload.len()));
-        self.compressor.compress_to_buffer(payload, &mut self.compressed)?;
+        self.frame.clear();
+        self.frame.reserve(zstd::zstd_safe::compress_bound(part.len()));
+        self.compressor.compress_to_buffer(part, &mut self.frame)?;
+        self.compressed.extend_from_slice(&self.frame);
+        Ok(())
+    }
+
+    /// The chunk of a payload that is compressed, where that pays.
+    fn chunk(&mut self, kind: ChunkKind, thread: u32, counts: Counts, payload: &[u8]) -> (&[u8], ChunkHeader) {
         let gain = self.compressed.len() < payload.len();
         let compress = gain && (kind == ChunkKind::Stream || payload.len() <= self.compressed.len() * MAX_RATIO);
         let (flags, stored) = if compress { (FLAG_COMPRESSED, &self.compressed[..]) } else { (0, payload) };
@@ -101,7 +112,7 @@ impl ChunkEncoder {
         self.chunk.extend(head);
         self.chunk.extend(checksum(&head, stored).to_le_bytes());
         self.chunk.extend_from_slice(stored);
-        Ok((&self.chunk, header))
+        (&self.chunk, header)
     }
 }
 

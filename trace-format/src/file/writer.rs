@@ -10,7 +10,7 @@ pub use executions::{Execution, KnownBlock};
 use crate::codec::numbering::Numbering;
 use crate::codec::rows::Plans;
 use crate::codec::shape::{Shape, Shapes};
-use crate::codec::stream_codec::StreamBuffer;
+use crate::codec::stream_codec::{Spare, StreamBuffer};
 use crate::codec::table_codec::TableBuffer;
 use crate::file::chunk::ChunkEncoder;
 use crate::file::failure::{Failure, note};
@@ -50,6 +50,7 @@ pub struct TraceWriter<W: Write> {
     shapes: Shapes,
     plans: Plans,
     numbering: Numbering,
+    spare: Spare,
     /// How many chunks have a number.
     numbered: u64,
     modules: u32,
@@ -96,6 +97,7 @@ impl<W: Write> TraceWriter<W> {
             shapes: Shapes::default(),
             plans: Plans::default(),
             numbering: Numbering::default(),
+            spare: Spare::default(),
             numbered: 0,
             modules: 0,
             table: TableBuffer::default(),
@@ -209,8 +211,10 @@ impl<W: Write> TraceWriter<W> {
     /// When there are more than [`TraceWriter::MAX_RUN`], a block is unknown, or the thread has not started.
     pub fn plain_blocks(&mut self, thread: ThreadId, blocks: &[u32], instructions: u32, sp_change: i64) -> Result<()> {
         assert!(blocks.len() <= Self::MAX_RUN, "a run of blocks is short");
-        let highest = blocks.iter().copied().max().unwrap_or(0) as usize;
-        assert!(highest < self.shapes.len() || blocks.is_empty(), "the block is in the table");
+        // Faster than to look for the highest, and mostly enough.
+        let bits = blocks.iter().fold(0, |bits, block| bits | block) as usize;
+        let all = self.shapes.len();
+        assert!(bits < all || blocks.iter().all(|&block| (block as usize) < all), "the block is in the table");
         if started(&mut self.streams, thread).ids_left() < blocks.len() {
             self.flush_stream(thread.index())?;
         }
@@ -218,7 +222,7 @@ impl<W: Write> TraceWriter<W> {
         let stream = started(&mut self.streams, thread);
         stream.push_run(blocks, instructions, sp_change);
         self.buffered += blocks.len() * 4;
-        if stream.is_full() || self.buffered > MAX_BUFFERED {
+        if stream.has_many() || self.buffered > MAX_BUFFERED {
             return self.relieve(thread);
         }
         Ok(())
@@ -268,6 +272,7 @@ impl<W: Write> TraceWriter<W> {
     /// # Panics
     /// When the thread has not started, or starts twice, or the event is [`Event::Partial`], for which there is
     /// [`TraceWriter::partial`], or names a module that was not added.
+    #[inline]
     pub fn event(&mut self, thread: ThreadId, event: Event) -> Result<()> {
         match event {
             Event::ThreadStart { .. } => self.start(thread)?,
@@ -278,9 +283,7 @@ impl<W: Write> TraceWriter<W> {
             _ => {}
         }
         let stream = started(&mut self.streams, thread);
-        let before = stream.held();
-        stream.push_event(&event);
-        self.buffered += stream.held() - before;
+        self.buffered += stream.push_event(&event);
         if stream.is_full() || self.buffered > MAX_BUFFERED {
             return self.relieve(thread);
         }
@@ -384,9 +387,12 @@ impl<W: Write> TraceWriter<W> {
         let held = stream.held();
         self.buffered -= held;
         let before = self.written;
-        let mostly_values = stream.is_mostly_values();
-        let (payload, counts) = stream.take(&mut self.plans, &mut self.numbering);
-        self.chunk(|encoder| encoder.stream(ThreadId(thread as u32), counts, &payload, mostly_values))?;
+        let counts = stream.take(&mut self.plans, &mut self.numbering, &mut self.spare);
+        let payload = std::mem::take(&mut self.spare.payload);
+        let values_at = self.spare.values_at;
+        let written = self.chunk(|encoder| encoder.stream(ThreadId(thread as u32), counts, &payload, values_at));
+        self.spare.payload = payload;
+        written?;
         self.written_raw += held as u64;
         self.written_streams += self.written - before;
         Ok(())

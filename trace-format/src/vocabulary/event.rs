@@ -4,7 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{BlockId, ModuleId, Pc, ThreadId};
 
-/// A position in the order of all threads' events: an event with a smaller number was seen earlier.
+/// A position in the order of all threads' events: an event with a smaller number was seen earlier. Where a thread
+/// begins to wait for a lock, or goes on behind giving one back, it may be earlier than that, right behind the thread's
+/// last event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct Seq(pub u64);
 

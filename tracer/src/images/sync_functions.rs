@@ -102,6 +102,19 @@ impl Role {
         })
     }
 
+    /// Whether the times at which it is entered and left matter. What other threads do hangs on when a lock is taken,
+    /// and on when it is about to be given back; not on when a thread begins to wait for it, nor on when the thread
+    /// goes on that has given it back.
+    #[must_use]
+    pub fn timed(self) -> [bool; 2] {
+        match self {
+            Role::Sync { function: MutexLock | SpinLock | ReadLock | WriteLock | CriticalEnter, .. }
+            | Role::Sync { function: MutexTryLock | SpinTryLock | ReadTryLock | WriteTryLock, .. } => [false, true],
+            Role::Sync { function: MutexUnlock | SpinUnlock | ReadWriteUnlock | CriticalLeave, .. } => [true, false],
+            _ => [true; 2],
+        }
+    }
+
     /// What it has to do with tasks.
     #[must_use]
     pub fn task(self) -> Option<TaskCall> {

@@ -36,8 +36,9 @@ pub struct Recorder {
     /// The programs that ran so far: what their files are, and how far they were moved.
     programs: Vec<ProgramKey>,
     next_seq: u64,
-    /// Whether events are numbered by time.
+    /// Whether events are numbered by time, and then the last number of each thread, plus 1.
     timed: bool,
+    last: Vec<u64>,
     threads: u32,
     /// Whether the program is outside of its window: what it runs is left out.
     paused: bool,
@@ -72,6 +73,7 @@ impl Recorder {
             programs: Vec::new(),
             next_seq: 0,
             timed: false,
+            last: Vec::new(),
             threads: 0,
             paused: !options.window.is_open_at_first(),
             failure: None,
@@ -117,7 +119,8 @@ impl Recorder {
     }
 
     /// From now on events are numbered from this time on, for engines whose events become known out of order. The
-    /// processors' clocks tick in steps, so two threads may act at one time; their numbers differ even then.
+    /// processors' clocks tick in steps, so two threads may act at one time; their numbers differ even then. An event
+    /// comes behind the thread's others whatever its time; with 0 right behind them.
     pub fn set_time(&mut self, time: u64) {
         self.next_seq = time;
         self.timed = true;
@@ -164,8 +167,16 @@ impl Recorder {
 
     /// The number of the thread's next event.
     fn seq(&mut self, thread: ThreadId) -> Seq {
-        self.next_seq += 1;
-        let number = self.next_seq - 1;
+        let mut number = self.next_seq;
+        if self.timed {
+            if self.last.len() <= thread.index() {
+                self.last.resize(thread.index() + 1, 0);
+            }
+            let last = &mut self.last[thread.index()];
+            number = number.max(*last);
+            *last = number + 1;
+        }
+        self.next_seq = number + 1;
         Seq(if self.timed { number * AT_ONE_TIME + u64::from(thread.0) % AT_ONE_TIME } else { number })
     }
 
@@ -264,6 +275,7 @@ impl Recorder {
     }
 
     /// An event without a number.
+    #[inline]
     pub fn event(&mut self, thread: ThreadId, event: Event) {
         if !self.failed() {
             let result = self.writer.event(thread, event);

@@ -1,27 +1,23 @@
 //! From the records in a thread's buffer to its stream in the trace.
 
 mod clock;
+mod functions;
 mod pieces;
 mod recipe;
 mod straight;
 mod stream;
 
-use std::ops::Range;
-
 use trace_format::{Block, BlockId, Event, SpEffect};
 
 pub use clock::Clock;
+use functions::leave;
 use pieces::ExitPoint;
 use recipe::{Recipe, Taken, recipe};
 use straight::Straight;
 pub use stream::Stream;
 
 use crate::images::loop_calls::{self, LoopCall};
-use crate::images::modules::regions;
-use crate::images::sync_functions::Role;
-use crate::images::task_calls::TaskCall;
 use crate::kernel::calls::is_futex_wait;
-use crate::kernel::ptrace::{self, Registers, Tid};
 use crate::record::recorder::Recorder;
 use crate::translate::layout::record;
 use crate::translate::translator::{Path, Translator};
@@ -100,6 +96,12 @@ fn wide(words: &[u32], byte: u32) -> u64 {
     u64::from(words[at]) | u64::from(words[at + 1]) << 32
 }
 
+/// How far the thread's stack pointer may be moved up before it leaves a function.
+fn room(stream: &Stream) -> i64 {
+    let below = |sp: u64| i64::try_from(sp).unwrap_or(i64::MAX);
+    below(stream.sync.safe_up_to()) - below(stream.sp)
+}
+
 /// A record says that the kernel has let a handler begin.
 fn handler_entered(words: &[u32], stream: &mut Stream, translator: &Translator, recorder: &mut Recorder) {
     let [sp, handler, interrupted, start, length] = [16, 24, 32, 40, 48].map(|at| wide(words, at));
@@ -170,8 +172,20 @@ impl Expander {
             }
             let used = match word {
                 record::ENTER..=record::ENTER_MOST => {
-                    self.enter(rest, stream, translator, recorder);
+                    let time = self.clock.time(wide(rest, 8));
+                    self.enter(rest, (time, record::ENTER_HEAD), stream, translator, recorder);
                     record::enter_len(word - record::ENTER) / 4
+                }
+                record::UNTIMED_ENTER => {
+                    self.enter(rest, (0, 8), stream, translator, recorder);
+                    record::UNTIMED_ENTER_LEN / 4
+                }
+                record::UNTIMED_LEAVE => {
+                    recorder.set_time(0);
+                    if stream.transferred {
+                        leave(stream, stream.sp, wide(rest, 4), recorder);
+                    }
+                    record::UNTIMED_LEAVE_LEN / 4
                 }
                 record::LEAVE => {
                     recorder.set_time(self.clock.time(wide(rest, 4)));
@@ -219,8 +233,8 @@ impl Expander {
                 },
             };
             let counted = match word {
-                record::ENTER..=record::ENTER_MOST => &mut self.counted.entries,
-                record::LEAVE | record::CHUNK => &mut self.counted.returns,
+                record::ENTER..=record::ENTER_MOST | record::UNTIMED_ENTER => &mut self.counted.entries,
+                record::LEAVE | record::UNTIMED_LEAVE | record::CHUNK => &mut self.counted.returns,
                 record::FUTEX => &mut self.counted.waits,
                 record::SIGNAL | record::RETURN => &mut self.counted.handlers,
                 _ => &mut self.counted.paths,
@@ -234,9 +248,8 @@ impl Expander {
     /// Takes plain paths from the start of the records, as many as there are up to [`RUN`], and returns how many.
     fn run_of_plain(&mut self, words: &[u32], stream: &mut Stream, recorder: &mut Recorder) -> usize {
         let words = &words[..words.len().min(RUN)];
-        // Most threads are in no function that they could leave, and most runs have no limit: then nothing has to be
-        // watched for.
-        let free = stream.sync.is_empty() && self.left >= (RUN * usize::from(u16::MAX)) as u64;
+        // Most runs have no limit.
+        let free = self.left >= (RUN * usize::from(u16::MAX)) as u64;
         let (count, instructions, change) =
             if free { self.take_plain::<false>(words, stream) } else { self.take_plain::<true>(words, stream) };
         if let Some(last) = count.checked_sub(1) {
@@ -250,19 +263,16 @@ impl Expander {
 
     /// Puts the blocks of plain paths into `run`. Returns how many there are, how many instructions they run, and how
     /// far they move the stack pointer. This is where records are read at the pace at which the program writes them.
-    fn take_plain<const WATCHED: bool>(&mut self, words: &[u32], stream: &Stream) -> (usize, u32, i64) {
-        let below = |sp: u64| i64::try_from(sp).unwrap_or(i64::MAX);
-        let (safe, sp) = (below(stream.sync.safe_up_to()), below(stream.sp));
+    fn take_plain<const LIMITED: bool>(&mut self, words: &[u32], stream: &Stream) -> (usize, u32, i64) {
+        let room = room(stream);
+        let plain = &self.tables.plain[..];
         let (mut count, mut instructions, mut change) = (0, 0u32, 0i64);
         for (&word, block) in words.iter().zip(&mut self.run) {
-            let Some(&path) = self.tables.plain.get(word as usize) else { break };
-            if path.block == NOT_PLAIN.block {
+            let Some(&path) = plain.get(word as usize) else { break };
+            if path.block == NOT_PLAIN.block || change + i64::from(path.peak) > room {
                 break;
             }
-            if WATCHED
-                && (sp.saturating_add(change + i64::from(path.peak)) > safe
-                    || u64::from(instructions) + u64::from(path.instructions) > self.left)
-            {
+            if LIMITED && u64::from(instructions) + u64::from(path.instructions) > self.left {
                 break;
             }
             *block = path.block;
@@ -299,9 +309,9 @@ impl Expander {
         if length as usize > words.len() {
             return None;
         }
-        // The clock takes as long as all else that is done with a path.
         if stream.transferred && stream.sp > stream.sync.safe_up_to() {
-            recorder.set_time(self.clock.now());
+            // When that was is not known any more.
+            recorder.set_time(0);
             leave(stream, stream.sp, 0, recorder);
         }
         let (mut known, whole) = (known, known.instructions);
@@ -377,7 +387,7 @@ impl Expander {
             self.tables.plain[number as usize] = Plain { block: block.0, instructions, added, peak };
         }
         if translator.memory {
-            self.learn_straight(number, known);
+            self.learn_straight(number, known, peak);
         }
         Some(known)
     }
@@ -410,72 +420,5 @@ impl Expander {
             self.tables.exits.len() as u32 - 1
         });
         Some(Known { block, instructions: path.executed, values, recipe, exits, transfers, added })
-    }
-
-    fn enter(&mut self, words: &[u32], stream: &mut Stream, translator: &Translator, recorder: &mut Recorder) {
-        let mut registers: Registers = ptrace::no_registers();
-        let (pc, role) = translator.code.roles[words[1] as usize];
-        registers.rip = pc.0;
-        let ptrace::Registers { rdi, rsi, rdx, rcx, r8, r9, .. } = &mut registers;
-        let mut recorded = (record::ENTER_HEAD..).step_by(8).map(|at| wide(words, at));
-        for (_, register) in (0..).zip([rdi, rsi, rdx, rcx, r8, r9]).filter(|(number, _)| role.names(*number)) {
-            *register = recorded.next().unwrap_or(0);
-        }
-        let read: Vec<u64> = recorded.take(role.words().map_or(0, |words| words.count.into())).collect();
-        let sp = stream.sp;
-        if !stream.transferred {
-            return;
-        }
-        recorder.set_time(self.clock.time(wide(words, 8)));
-        leave(stream, sp, 0, recorder);
-        match role {
-            Role::SetsTeamSize(size) => stream.team_size = size.value(&registers, 0, &[]),
-            // Recorded when it returns; seen when it was first called.
-            Role::GivesChunk(_) | Role::MakesPieces => {}
-            Role::BeginsAlone => {
-                let caller = read.first().copied().unwrap_or(0);
-                recorder.begin_alone(stream.id, &mut stream.sync, (pc.0, caller), &translator.code.modules);
-            }
-            Role::EndsAlone => recorder.end_alone(stream.id, &mut stream.sync),
-            Role::Sync { function, object, argument } => {
-                if !stream.sync.enter(function, sp) {
-                    return;
-                }
-                let object = object.value(&registers, 0, &read);
-                let argument = argument.value(&registers, stream.team_size, &read);
-                let code = &translator.code;
-                recorder.enter(stream.id, function, object, argument, &code.modules);
-                let piece = |call: TaskCall| call.piece(code.modules.pc(pc.0), &read, code.taskloops.contains(&pc.0));
-                if let Some(piece) = role.task().and_then(piece) {
-                    recorder.event(stream.id, Event::Chunk(piece));
-                }
-                if crate::images::sync_functions::takes_team_size(function) {
-                    stream.team_size = 0;
-                }
-            }
-        }
-    }
-}
-
-/// Functions that are left where control was transferred with this stack pointer.
-fn leave(stream: &mut Stream, sp: u64, result: u64, recorder: &mut Recorder) {
-    let Stream { id, process, sync, other_stack, .. } = stream;
-    while !sync.is_empty() {
-        let Some(function) = sync.leave(sp, |a, b| same_stack(other_stack, *process, a, b)) else { break };
-        recorder.leave(*id, function, result);
-    }
-}
-
-/// Whether both addresses lie on one stack. Asked only when a function seems to have been unwound.
-fn same_stack(other: &mut Option<Range<u64>>, process: Tid, a: u64, b: u64) -> bool {
-    if other.as_ref().is_some_and(|stack| stack.contains(&b)) {
-        return false;
-    }
-    match regions(process).iter().find(|r| r.contains(b)) {
-        Some(region) if !region.contains(a) => {
-            *other = Some(region.start..region.end);
-            false
-        }
-        _ => true,
     }
 }

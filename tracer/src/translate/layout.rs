@@ -141,12 +141,15 @@ pub mod slot {
     pub const SCRATCH: u32 = 1024;
     /// With which stack pointers the synchronisation functions are left that the thread is inside of: [`DUE_ENTRIES`]
     /// entries of 8 bytes, chosen by bits 4 to 11 of the stack pointer (without BMI2 by bits 0 to 7). An entry is 0
-    /// when it is free, else the stack pointer's negative, or [`ANY_DUE`].
+    /// when it is free, else the stack pointer's negative, less [`UNTIMED`] where it does not matter when the function
+    /// returns, or [`ANY_DUE`].
     pub const DUE: u32 = 2048;
     /// How many entries there are.
     pub const DUE_ENTRIES: u32 = 256;
     /// Two stack pointers share the entry, or did: whoever asks is told that a function may be left.
     pub const ANY_DUE: u64 = 1;
+    /// See [`DUE`].
+    pub const UNTIMED: u8 = 1;
 }
 
 /// The length of a code cache.
@@ -177,6 +180,16 @@ pub mod record {
     /// on, the loop's last iteration (8 each).
     pub const CHUNK_LEN: u32 = 64;
 
+    /// A function is entered whose role names one register, and when it is does not matter: escape, hook number (4),
+    /// the register (8).
+    pub const UNTIMED_ENTER: u32 = 0xffff_ffef;
+    /// See [`UNTIMED_ENTER`].
+    pub const UNTIMED_ENTER_LEN: u32 = 16;
+    /// A function has returned, and when does not matter: escape, rax (8).
+    pub const UNTIMED_LEAVE: u32 = 0xffff_fffe;
+    /// See [`UNTIMED_LEAVE`].
+    pub const UNTIMED_LEAVE_LEN: u32 = 12;
+
     /// The bytes before the registers of a function that is entered: escape, hook number, time (8).
     pub const ENTER_HEAD: u32 = 16;
     /// Escape, time (8), rax (8).
@@ -202,6 +215,8 @@ pub mod record {
         match word {
             ENTER..=ENTER_MOST => Some(enter_len(word - ENTER)),
             LEAVE => Some(LEAVE_LEN),
+            UNTIMED_ENTER => Some(UNTIMED_ENTER_LEN),
+            UNTIMED_LEAVE => Some(UNTIMED_LEAVE_LEN),
             FUTEX => Some(FUTEX_LEN),
             SIGNAL => Some(SIGNAL_LEN),
             RETURN => Some(RETURN_LEN),

@@ -5,7 +5,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 
 use crate::support::{compile, entries, events, leaves, record};
-use trace_format::{Event, SyncFunction, Trace};
+use trace_format::{Event, SyncFunction, ThreadId, Trace};
 
 fn recorded(source: &str, flags: &[&str]) -> Trace {
     let program = compile(source, flags);
@@ -37,6 +37,39 @@ fn locks_are_entered_as_often_as_they_are_left() {
         let entered = entries(&trace, function).len();
         assert!(entered > 0);
         assert_eq!(leaves(&trace, function), entered, "{function:?}");
+    }
+}
+
+/// When a thread has got a lock, and when it is about to give it back, with the lock.
+fn uses(trace: &Trace, thread: ThreadId) -> Vec<(u64, u64, bool)> {
+    use SyncFunction::{MutexLock, MutexUnlock, ReadWriteUnlock, WriteLock};
+    let (mut waits_for, mut uses) = (0, Vec::new());
+    for event in events(trace, thread.0) {
+        match event {
+            Event::Enter { function: MutexLock | WriteLock, object, .. } => waits_for = object,
+            Event::Leave { function: MutexLock | WriteLock, seq, .. } => uses.push((waits_for, seq.0, true)),
+            Event::Enter { function: MutexUnlock | ReadWriteUnlock, object, seq, .. } => {
+                uses.push((object, seq.0, false))
+            }
+            _ => {}
+        }
+    }
+    uses
+}
+
+#[test]
+fn one_thread_at_a_time_has_a_lock_by_the_order_of_events() {
+    let trace = recorded("contended.c", &[]);
+    let mut all: Vec<_> = trace
+        .threads()
+        .iter()
+        .flat_map(|thread| uses(&trace, thread.id).into_iter().map(move |(lock, seq, got)| (lock, seq, got, thread.id)))
+        .collect();
+    all.sort_unstable();
+    assert!(all.len() >= 4 * (4 * 5000 - 6), "{} uses", all.len());
+    for pair in all.chunks(2) {
+        let [(first, _, true, has), (second, _, false, gives)] = pair else { panic!("{pair:?}") };
+        assert_eq!((first, has), (second, gives), "{pair:?}");
     }
 }
 

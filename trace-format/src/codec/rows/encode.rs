@@ -52,9 +52,9 @@ pub struct RowEncoder {
     plans: Vec<u8>,
     misses: Bytes,
     offsets: Bits,
-    /// The differences of the current row to the one before.
+    /// Room for the differences of a row to the one before.
     differences: Vec<u64>,
-    /// What to add to those expected values of the current row that were wrong.
+    /// Room for what to add to those expected values of a row that were wrong.
     missed: Vec<u64>,
     /// The differences of the contexts of the current row to what followed the last time.
     context_differences: Vec<u64>,
@@ -111,7 +111,14 @@ impl RowEncoder {
             values => track.take_long(numbers, values),
         };
         if !as_expected {
-            return self.push_surprise(place as usize, values);
+            let place = place as usize;
+            return match values {
+                [a] => self.push_short_surprise(place, &[*a]),
+                [a, b] => self.push_short_surprise(place, &[*a, *b]),
+                [a, b, c] => self.push_short_surprise(place, &[*a, *b, *c]),
+                [a, b, c, d] => self.push_short_surprise(place, &[*a, *b, *c, *d]),
+                values => self.push_surprise(place, values),
+            };
         }
         track.as_expected(numbers, values.len());
         self.gap += 1;
@@ -179,15 +186,28 @@ impl RowEncoder {
     /// stored.
     #[inline(never)]
     fn push_surprise<V: Wide>(&mut self, place: usize, values: &[V]) {
+        let (mut missed, mut differences) = (std::mem::take(&mut self.missed), std::mem::take(&mut self.differences));
+        if missed.len() < values.len() {
+            missed.resize(values.len(), 0);
+            differences.resize(values.len(), 0);
+        }
+        self.surprise(place, values, &mut missed[..values.len()], &mut differences[..values.len()]);
+        (self.missed, self.differences) = (missed, differences);
+    }
+
+    /// The same for a short row.
+    #[inline(never)]
+    fn push_short_surprise<V: Wide, const N: usize>(&mut self, place: usize, values: &[V; N]) {
+        self.surprise(place, values, &mut [0; N], &mut [0; N]);
+    }
+
+    /// The same with this room for what was missed, and for the differences to the row before.
+    #[inline(always)]
+    fn surprise<V: Wide>(&mut self, place: usize, values: &[V], missed: &mut [u64], differences: &mut [u64]) {
         let len = values.len();
         let Tracks { tracks, numbers, .. } = &mut self.tracks;
         let track = &mut tracks[place];
         let mut row = track.numbers(numbers, len);
-        if self.missed.len() < len {
-            self.missed.resize(len, 0);
-            self.differences.resize(len, 0);
-        }
-        let (missed, differences) = (&mut self.missed[..len], &mut self.differences[..len]);
         let added = if track.jumps() { &*row.jump } else { &*row.step };
         let mut wrong = 0;
         for column in 0..len {

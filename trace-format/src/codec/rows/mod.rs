@@ -227,6 +227,7 @@ impl Track {
     }
 
     /// Some stepping column of a row was not as expected. `differences`: to the row before.
+    #[inline]
     fn surprised(&mut self, numbers: &mut Numbers, differences: &[u64]) {
         let stepped = |(&difference, (&step, &mask)): (&u64, (&u64, &u64))| (difference ^ step) & mask == 0;
         if self.jumps() && differences.iter().zip(numbers.step.iter().zip(&*numbers.mask)).all(stepped) {

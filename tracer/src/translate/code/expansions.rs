@@ -26,12 +26,23 @@ pub struct Hook {
     pub routine: Option<u8>,
     /// Whether its first word of memory is a body that has to be known to be a taskloop's: see [`of_taskloop`].
     pub makes_pieces: bool,
+    /// Whether the times at which it is entered and left matter.
+    pub timed: [bool; 2],
     /// Which of rdi, rsi, rdx, rcx, r8 and r9 its record has.
     pub registers: [bool; 6],
     /// The words of memory that its record has behind these.
     pub words: Option<Words>,
     /// It gives a thread iterations of a loop, which is recorded when it returns.
     pub chunk: Option<LoopCall>,
+}
+
+impl Hook {
+    /// The one register that its record has, where it has nothing else.
+    fn one_register(&self) -> Option<u8> {
+        let mut registers = register::ARGUMENTS.into_iter().zip(self.registers).filter(|(_, recorded)| *recorded);
+        let (register, _) = registers.next()?;
+        (registers.next().is_none() && self.words.is_none()).then_some(register)
+    }
 }
 
 /// What lookups need to know: where the tables lie, and whether the processor has BMI2.
@@ -199,10 +210,19 @@ pub fn record_leave(code: &mut Assembler, lookup: &Lookup) {
     code.load_due(register::RCX);
     code.raw(&[0x48, 0x8d, 0x0c, 0x0c]); // lea rcx, [rsp + rcx]
     let due = code.short_forward(JRCXZ);
+    code.raw(&[0x48, 0x8d, 0x49, slot::UNTIMED]); // lea rcx, [rcx + UNTIMED]
+    let untimed = code.short_forward(JRCXZ);
     code.load_due(register::RCX);
     code.raw(&[0x48, 0x8d, 0x49, (slot::ANY_DUE as u8).wrapping_neg()]); // lea rcx, [rcx - ANY_DUE]
     let any = code.short_forward(JRCXZ);
-    let nothing = code.short_forward(JMP_SHORT);
+    let nothing = code.far_forward();
+    code.land(untimed);
+    code.load_slot(register::RCX, slot::RAX);
+    code.store_record(4, register::RCX);
+    code.store_record_word(0, record::UNTIMED_LEAVE);
+    code.advance(record::UNTIMED_LEAVE_LEN);
+    code.clear_due();
+    let recorded = code.far_forward();
     code.land(due);
     code.land(any);
     code.store_slot(slot::RDX, register::RDX);
@@ -219,19 +239,21 @@ pub fn record_leave(code: &mut Assembler, lookup: &Lookup) {
     let stays = code.short_forward(JRCXZ);
     code.clear_due();
     code.land(stays);
-    code.land(nothing);
+    code.land_far(recorded);
+    code.land_far(nothing);
     code.load_slot(register::RCX, slot::RCX);
     code.load_slot(register::RAX, slot::RAX);
 }
 
-/// Notes in the slot that the function whose return address is at rsp will be left with the stack pointer behind that.
-/// rax and rcx are free.
-fn note_due(code: &mut Assembler, lookup: &Lookup) {
+/// Notes in the slot that the function whose return address is at rsp will be left with the stack pointer behind that,
+/// and whether it matters when. rax and rcx are free.
+fn note_due(code: &mut Assembler, lookup: &Lookup, timed: bool) {
+    let less = if timed { 0 } else { slot::UNTIMED };
     code.raw(&[0x48, 0x8d, 0x44, 0x24, 8]); // lea rax, [rsp + 8]
     due_entry(code, lookup, true);
     code.load_due(register::RCX);
     let free = code.short_forward(JRCXZ);
-    code.raw(&[0x48, 0x8d, 0x4c, 0x0c, 8]); // lea rcx, [rsp + rcx + 8]
+    code.raw(&[0x48, 0x8d, 0x4c, 0x0c, 8 + less]); // lea rcx, [rsp + rcx + 8 + less]
     let same = code.short_forward(JRCXZ);
     code.load_constant(register::RCX, slot::ANY_DUE);
     let taken = code.short_forward(JMP_SHORT);
@@ -239,7 +261,7 @@ fn note_due(code: &mut Assembler, lookup: &Lookup) {
     code.land(same);
     code.copy(register::RCX, register::RSP);
     code.raw(&[0x48, 0xf7, 0xd1]); // not rcx
-    code.raw(&[0x48, 0x8d, 0x49, 7u8.wrapping_neg()]); // lea rcx, [rcx - 7]
+    code.raw(&[0x48, 0x8d, 0x49, (7 + less).wrapping_neg()]); // lea rcx, [rcx - 7 - less]
     code.land(taken);
     code.store_due(register::RCX);
 }
@@ -289,8 +311,16 @@ pub fn record_enter(code: &mut Assembler, lookup: &Lookup, hook: Hook) -> CacheP
         code.load_slot(register::RAX, slot::RAX);
         return trap;
     }
-    note_due(code, lookup);
+    note_due(code, lookup, hook.timed[1]);
     code.load_slot(register::RCX, slot::RCX);
+    if let ([false, _], Some(register)) = (hook.timed, hook.one_register()) {
+        code.store_record(8, register);
+        code.store_record_word(4, hook.number);
+        code.store_record_word(0, record::UNTIMED_ENTER);
+        code.advance(record::UNTIMED_ENTER_LEN);
+        code.load_slot(register::RAX, slot::RAX);
+        return trap;
+    }
     code.store_slot(slot::RDX, register::RDX);
     let mut registers = 0;
     for (register, _) in register::ARGUMENTS.into_iter().zip(hook.registers).filter(|(_, recorded)| *recorded) {
@@ -483,16 +513,36 @@ mod tests {
                 routine: Some(register::RCX),
                 makes_pieces: false,
                 registers: [true; 6],
+                timed: [true; 2],
                 words: None,
                 chunk: None,
             },
         );
+        let registers = [true, false, false, false, false, false];
+        let lock = Hook {
+            number: 6,
+            routine: None,
+            makes_pieces: false,
+            registers,
+            timed: [false; 2],
+            words: None,
+            chunk: None,
+        };
+        record_enter(&mut code, &LOOKUP, lock);
         for name in ["GOMP_task", "__kmpc_taskloop"] {
             let words =
                 crate::images::sync_functions::by_name(name).and_then(crate::images::sync_functions::Role::words);
             assert!(words.is_some());
             let makes_pieces = name == "__kmpc_taskloop";
-            let hook = Hook { number: 5, routine: None, makes_pieces, registers: [false; 6], words, chunk: None };
+            let hook = Hook {
+                number: 5,
+                routine: None,
+                makes_pieces,
+                registers: [false; 6],
+                timed: [true; 2],
+                words,
+                chunk: None,
+            };
             record_enter(&mut code, &LOOKUP, hook);
         }
         for name in ["GOMP_loop_runtime_start", "__kmpc_for_static_init_8"] {
@@ -500,7 +550,15 @@ mod tests {
             record_enter(
                 &mut code,
                 &LOOKUP,
-                Hook { number: 4, routine: None, makes_pieces: false, registers: [false; 6], words: None, chunk },
+                Hook {
+                    number: 4,
+                    routine: None,
+                    makes_pieces: false,
+                    registers: [false; 6],
+                    timed: [true; 2],
+                    words: None,
+                    chunk,
+                },
             );
         }
         loop_code::record_chunk(&mut code, ProgramPc(0x7fff_0000_0000));

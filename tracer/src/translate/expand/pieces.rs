@@ -91,7 +91,7 @@ impl Expander {
             if let Some(exit) = exit {
                 let sp = exit.sp(start, &self.sps);
                 if sp > stream.sync.safe_up_to() {
-                    recorder.set_time(self.clock.now());
+                    recorder.set_time(0);
                     leave(stream, sp, 0, recorder);
                 }
             }

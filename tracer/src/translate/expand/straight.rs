@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use trace_format::{BlockId, Execution, KnownBlock};
 
-use super::{Expander, Known, Stream};
+use super::{Expander, Known, Stream, room};
 use crate::record::recorder::Recorder;
 
 /// A path all of whose values are those of its block, and that has no recorded stack pointers.
@@ -15,8 +15,8 @@ pub(super) struct Straight {
     instructions: u16,
     values: u16,
     added: i32,
-    /// Whether there are places in its midst that returns lead to: then it matters in which functions the thread is.
-    exits: bool,
+    /// The most that is added to the stack pointer at an exit.
+    peak: u16,
     known: Cell<KnownBlock>,
 }
 
@@ -34,27 +34,32 @@ impl Expander {
         stream: &mut Stream,
         recorder: &mut Recorder,
     ) -> &'w [u32] {
-        let (safe, watched) = (stream.sync.safe_up_to(), !stream.sync.is_empty());
-        let (mut rest, mut sp, mut left, mut plain, mut last) = (words, stream.sp, self.left, 0, None);
-        let mut number = 0;
-        let straight = &self.tables.straight;
+        let straight = &self.tables.straight[..];
+        let is_straight = |path: &u32| straight.get(*path as usize).is_some_and(|path| path.block != NOT_STRAIGHT);
+        if !words.first().is_some_and(is_straight) {
+            return words;
+        }
+        let (room, mut change) = (room(stream), 0i64);
+        let (mut rest, mut left, mut plain, mut last, mut number) = (words, self.left, 0, None, 0);
         recorder.run_many(stream.id, || {
             let (&path, behind) = rest.split_first()?;
             let of = path;
             let path = straight.get(path as usize).filter(|path| path.block != NOT_STRAIGHT)?;
             plain = if path.values == 0 { plain + 1 } else { 0 };
-            if sp > safe || path.exits && watched || u64::from(path.instructions) > left || plain > PLAIN_IN_A_ROW {
+            let leaves = change.wrapping_add(path.peak.into()) > room;
+            if leaves || u64::from(path.instructions) > left || plain > PLAIN_IN_A_ROW {
                 return None;
             }
             let (values, behind) = behind.split_at_checked(2 * usize::from(path.values))?;
             left -= u64::from(path.instructions);
-            sp = sp.wrapping_add_signed(path.added.into());
+            change = change.wrapping_add(path.added.into());
             (rest, last) = (behind, Some(of));
             number += 1;
             Some(Execution { block: BlockId(path.block), values: values.as_chunks().0, known: &path.known })
         });
         self.counted.paths.add(number, words.len() - rest.len());
-        (stream.sp, self.left) = (sp, left);
+        self.left = left;
+        stream.sp = stream.sp.wrapping_add_signed(change);
         if let Some(last) = last {
             stream.transferred = self.tables.known[self.tables.places[last as usize] as usize].transfers;
         }
@@ -62,28 +67,22 @@ impl Expander {
     }
 
     /// Notes whether the path with this number is such a one.
-    pub(super) fn learn_straight(&mut self, number: u32, known: Known) {
-        let Known { block, instructions, values, recipe, added, exits, .. } = known;
-        if let (None, Ok(added)) = (recipe, i32::try_from(added)) {
+    pub(super) fn learn_straight(&mut self, number: u32, known: Known, peak: i64) {
+        let Known { block, instructions, values, recipe, added, .. } = known;
+        if let (None, Ok(added), Ok(peak)) = (recipe, i32::try_from(added), u16::try_from(peak)) {
             if self.tables.straight.len() <= number as usize {
                 let unknown = Straight {
                     block: NOT_STRAIGHT,
                     instructions: 0,
                     values: 0,
                     added: 0,
-                    exits: false,
+                    peak: 0,
                     known: Cell::default(),
                 };
                 self.tables.straight.resize(number as usize + 1, unknown);
             }
-            self.tables.straight[number as usize] = Straight {
-                block: block.0,
-                instructions,
-                values,
-                added,
-                exits: exits.is_some(),
-                known: Cell::default(),
-            };
+            self.tables.straight[number as usize] =
+                Straight { block: block.0, instructions, values, added, peak, known: Cell::default() };
         }
     }
 }

@@ -251,7 +251,8 @@ impl ProgramCode {
         let chunk = if let Role::GivesChunk(call) = role { Some(call) } else { None };
         let makes_pieces = role == Role::MakesPieces;
         let number = self.roles.len() as u32;
-        let hook = Hook { number, routine, makes_pieces, registers, words: role.words(), chunk };
+        let (timed, words) = (role.timed(), role.words());
+        let hook = Hook { number, routine, makes_pieces, registers, timed, words, chunk };
         self.roles.push((pc, role));
         self.hooks.insert(pc, hook);
         Some(hook)

@@ -253,7 +253,8 @@ impl Session<'_> {
         let (Some(thread), Ok(translator)) = (self.threads.get(&tid), self.translator(tid)) else { return false };
         let is_due = |place| {
             let due = translator.space.value(thread.slot, place);
-            due == slot::ANY_DUE || (due != 0 && due.wrapping_add(sp) == 0)
+            let untimed = || due.wrapping_add(slot::UNTIMED.into());
+            due == slot::ANY_DUE || due != 0 && [due, untimed()].iter().any(|due| due.wrapping_add(sp) == 0)
         };
         translator.code.returned_to(pc) && (is_due(slot::CHUNK_DUE) || is_due(translator.space.tables.lookup.due(sp)))
     }

@@ -83,7 +83,7 @@ fn walk(trace: &Trace, whole: bool) {
         };
         let mut stream = trace.stream(thread.id);
         let mut items = 0u64;
-        let mut ended = false;
+        let (mut ended, mut last) = (false, None);
         while let Some(item) = stream.next().unwrap() {
             assert!(!ended, "{}: something follows the end", walk.name);
             match item {
@@ -95,7 +95,10 @@ fn walk(trace: &Trace, whole: bool) {
                     assert_eq!(items == 0, matches!(event, Event::ThreadStart { .. }), "{}: starts once", walk.name);
                     ended = matches!(event, Event::ThreadEnd { .. });
                     walk.event(event);
-                    seqs.extend(seq(event));
+                    if let Some(seq) = seq(event) {
+                        assert!(last.replace(seq) < Some(seq), "{}: {event:?} stands too late", walk.name);
+                        seqs.push(seq);
+                    }
                 }
             }
             items += 1;
