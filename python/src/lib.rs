@@ -1,0 +1,36 @@
+//! The extension module of the Python package lockstep. The package's own Python (in the folder `lockstep`) has what its
+//! users call; here is what they could not do without: reading, replaying, recording, and tables for Arrow.
+//!
+//! - Work runs on threads of its own, without Python's lock; signals and callbacks are served meanwhile ([`working`]).
+//! - What fails is the package's exception, with the words and the exit status of the command; so is a panic.
+
+mod errors;
+mod recording;
+mod replayed;
+mod table;
+mod working;
+
+/// The part of lockstep that is not written in Python.
+#[pyo3::pymodule]
+mod _lockstep {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use crate::recording::record;
+    #[pymodule_export]
+    use crate::replayed::{Replayed, Trace};
+    #[pymodule_export]
+    use crate::table::Table;
+
+    /// The reconvergence models, as `lockstep heuristics --json` lists them.
+    #[pyfunction]
+    fn heuristics() -> String {
+        cli::heuristics_as_json().to_string()
+    }
+
+    /// What exit statuses of the command mean, by status.
+    #[pyfunction]
+    fn statuses() -> Vec<(u8, &'static str)> {
+        cli::STATUSES.to_vec()
+    }
+}
