@@ -28,9 +28,15 @@ mod _lockstep {
         cli::heuristics_as_json().to_string()
     }
 
-    /// What exit statuses of the command mean, by status.
+    /// What replays measure where that is asked for: names of options, and what they are.
     #[pyfunction]
-    fn statuses() -> Vec<(u8, &'static str)> {
-        cli::STATUSES.to_vec()
+    fn measures() -> Vec<(&'static str, &'static str)> {
+        let mut all: Vec<(&str, &str)> = Vec::new();
+        for switch in replay::registry::measures().filter_map(|entry| entry.switch) {
+            if !all.iter().any(|(name, _)| *name == switch.name) {
+                all.push((switch.name, switch.help));
+            }
+        }
+        all
     }
 }
