@@ -28,12 +28,14 @@ class Replay:
     :ivar lanes: a row for each lane: ``locks``, ``lane``, ``thread``, ``generation`` and ``thread_instructions``, a count.
     :ivar verdict: on the machine; None for models that were named, and where the machine's model has no figure: then
         the ``status`` of its row says why.
+    :ivar view: what was replayed and what was left out, as a sentence.
     :ivar notes: what the command would say besides.
     """
 
     rows: Table
     lanes: Table
     verdict: Optional[Verdict]
+    view: str
     notes: tuple[str, ...]
     _lost: Optional[Table] = field(repr=False)
 
@@ -163,6 +165,7 @@ class Trace:
             rows=found.rows,
             lanes=found.lanes,
             verdict=None if found.verdict is None else _verdict.of(found.verdict),
+            view=found.view,
             notes=tuple(found.notes),
             _lost=found.lost,
         )

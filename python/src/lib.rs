@@ -32,7 +32,8 @@ mod _lockstep {
     #[pyfunction]
     fn measures() -> Vec<(&'static str, &'static str)> {
         let mut all: Vec<(&str, &str)> = Vec::new();
-        for switch in replay::registry::measures().filter_map(|entry| entry.switch) {
+        let with_columns = replay::registry::measures().filter(|entry| !entry.columns.is_empty());
+        for switch in with_columns.filter_map(|entry| entry.switch) {
             if !all.iter().any(|(name, _)| *name == switch.name) {
                 all.push((switch.name, switch.help));
             }

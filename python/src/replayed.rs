@@ -1,10 +1,10 @@
 //! Traces, and what replays of them find.
 
 use std::ffi::OsString;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::catch_unwind;
 use std::path::PathBuf;
 
-use cli::{ByRule, Called};
+use cli::Called;
 use pyo3::prelude::*;
 use replay::Error;
 use serde_json::json;
@@ -32,6 +32,8 @@ pub(crate) struct Replayed {
     lanes: Py<Table>,
     /// The verdict as JSON, with its lines and its efficiency; none without a machine's figure.
     verdict: Option<String>,
+    /// What was replayed, and what was left out.
+    view: String,
     /// What the command says besides.
     notes: Vec<String>,
 }
@@ -102,11 +104,7 @@ impl Trace {
             // Threads of its own: those that a process shares are gone in one that was forked from it.
             let pool = rayon::ThreadPoolBuilder::new().num_threads(workers.unwrap_or(0)).build();
             let pool = pool.map_err(|e| Error::Request(format!("cannot start workers: {e}: ask for fewer")))?;
-            pool.install(|| {
-                // Here, so that the message of a panic is not that of the thread that waits.
-                catch_unwind(AssertUnwindSafe(|| Called::new(&words, &trace, told)))
-            })
-            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            pool.install(|| Called::new(&words, &trace, told))
         })?;
         Replayed::of(py, &called)
     }
@@ -114,7 +112,7 @@ impl Trace {
 
 impl Replayed {
     fn of(py: Python<'_>, called: &Called) -> PyResult<Replayed> {
-        let Called { verdict, by_rule, notes, .. } = called;
+        let Called { json, verdict, by_rule, notes } = called;
         let verdict = verdict.as_ref().map(|verdict| {
             let mut all = verdict.json();
             all["lines"] = json!(verdict.lines());
@@ -125,11 +123,11 @@ impl Replayed {
         });
         let is_lost_known = by_rule.iter().any(|of| of.by.is_some());
         let lost = is_lost_known.then(|| Py::new(py, table::lost(by_rule)?)).transpose()?;
-        let first: &[ByRule] = by_rule;
         Ok(Replayed {
-            rows: Py::new(py, table::rows(first)?)?,
+            rows: Py::new(py, table::rows(by_rule)?)?,
             lost,
-            lanes: Py::new(py, table::lanes(first)?)?,
+            lanes: Py::new(py, table::lanes(by_rule)?)?,
+            view: json["view"].as_str().unwrap_or_default().to_owned(),
             verdict,
             notes: notes.clone(),
         })
