@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any, final
 
+__all__ = ["Replayed", "Table", "Trace", "heuristics", "measures", "record"]
+
 @final
 class Table:
     """A table, immutable. Every library that takes Arrow data by the PyCapsule interface reads it without a copy."""
