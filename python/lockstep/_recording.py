@@ -104,7 +104,8 @@ def trace(
         ``subprocess.DEVNULL``, not ``PIPE``.
     :param cwd: the folder in which the program runs.
     :param env: its environment. Default: this process's.
-    :param progress: called now and then with the instructions, threads and bytes so far. What it raises ends the program.
+    :param progress: called some times a second, and at the end, with the instructions, threads and bytes so far. What it
+        raises ends the program.
     :raises Error: where the program cannot be found, started or recorded.
     """
     command = [os.fspath(cmd)] if isinstance(cmd, (str, os.PathLike)) else [os.fspath(word) for word in cmd]
@@ -117,6 +118,8 @@ def trace(
     if subprocess.PIPE in streams.values():
         raise ValueError("nobody reads a pipe while the program runs: give a file or subprocess.DEVNULL")
     told = _recorded([*words, "--", *command], {**streams, "cwd": cwd, "env": env}, progress)
+    if progress is not None:
+        progress(told["instructions"], told["threads"], told["bytes"])
     if told.get("failure") is not None:
         raise Error(told["failure"], _CANNOT_RECORD)
     return Recording(

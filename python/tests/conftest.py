@@ -17,10 +17,11 @@ LOCKSTEP = os.environ["LOCKSTEP"]
 # By name: the source, the compiler's options, and what it is run with.
 PROGRAMS = {
     "fft": ("workloads/fft/fft.c", ["-pthread", "-lm"], ["-p", "16"]),
-    "mandelbrot": ("workloads/mandelbrot/mandelbrot.c", ["-fopenmp"], ["-p", "8"]),
+    "mandelbrot": ("workloads/mandelbrot/mandelbrot.c", ["-fopenmp"], ["-p", "8", "-n", "32"]),
     "radix": ("workloads/radix/radix.c", ["-pthread"], ["-p", "32"]),
     "dynamic": ("cli/tests/programs/dynamic_schedule.c", ["-fopenmp"], []),
-    "waits": ("cli/tests/programs/spin_waits.c", ["-pthread"], []),
+    "lock": ("python/tests/lock.c", ["-pthread"], []),
+    "waits": ("cli/tests/programs/spin_waits.c", ["-pthread", "-DWAIT=2", "-DWORK=50"], []),
 }
 # Those that tests of numbers take.
 THREE = ["fft", "mandelbrot", "radix"]
@@ -65,6 +66,12 @@ class Judged:
         self.json = json.loads(ran.stdout)
         self.rows = list(csv.DictReader(io.StringIO(Path(rows).read_text())))
         self.lanes = list(csv.DictReader(io.StringIO(Path(lanes).read_text())))
+
+
+def shown(trace: lockstep.Recording) -> str:
+    """What the command shows without options, its lines not broken between words."""
+    ran = subprocess.run([LOCKSTEP, "replay", trace.path], capture_output=True, text=True, check=True)
+    return " ".join(ran.stdout.split())
 
 
 def words_of_the_command(*words: object) -> tuple[int, str]:
