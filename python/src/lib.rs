@@ -1,5 +1,5 @@
-//! The extension module of the Python package lockstep. The package's own Python (in the folder `lockstep`) has what its
-//! users call; here is what they could not do without: reading, replaying, recording, and tables for Arrow.
+//! The extension module of the Python package lockstep: reading, replaying, recording, and tables for Arrow. What users
+//! call is the package's own Python, in the folder `lockstep`.
 //!
 //! - Work runs on threads of its own, without Python's lock; signals and callbacks are served meanwhile ([`working`]).
 //! - What fails is the package's exception, with the words and the exit status of the command; so is a panic.

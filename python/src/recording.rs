@@ -1,7 +1,7 @@
 //! Recording, in a process of its own: Python starts one of its interpreters that calls [`record`] and nothing else.
 //!
-//! A recorder stops and wakes the program by ptrace, forks it, and takes this process's signals. Beside the threads of a
-//! notebook each of these would do harm: handlers of forks that libraries have set up would run, the memory for
+//! A recorder stops and wakes the program by ptrace, forks it, and takes this process's signals. Beside the threads of
+//! a notebook each of these would do harm: handlers of forks that libraries have set up would run, the memory for
 //! translated code would stay, and what goes wrong in the recorder would take the notebook with it.
 
 use std::ffi::OsString;

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::{Error, Result};
 
-/// A handle by which work on a trace is asked to end: whoever reads the trace on gets [`Error::Stopped`]. Clones ask the
-/// same.
+/// A handle by which work on a trace is asked to end: whoever reads the trace on gets [`Error::Stopped`]. Clones ask
+/// the same.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
