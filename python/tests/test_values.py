@@ -23,6 +23,14 @@ ASKED = [
         ["--machine", "amd", "--memory", "--divergence", "--fetch-units", "2", "--locks", "all"],
     ),
     ({"by": "cause", "measures": "alu", "workers": 1}, ["--by", "cause", "--alu"]),
+    (
+        {
+            "heuristic": "hanoi",
+            "measures": ["schedule-hash", "pass-lanes=2", "memory", "spaces", "spill-cache=4096", "load-latency=20"],
+        },
+        ["-H", "hanoi", "--schedule-hash", "--pass-lanes", "2", "--memory", "--spaces", "--spill-cache", "4096"]
+        + ["--load-latency", "20"],
+    ),
     ({"by": "path", "locks": "ignore", "code": "main"}, ["--by", "path", "--locks", "ignore", "--code", "main"]),
 ]
 
