@@ -61,6 +61,16 @@ pub(crate) fn of(verb: impl FnOnce() -> anyhow::Result<ExitCode>) -> ExitCode {
     }
 }
 
+/// The exit status of an error, and what the command says, in its words; of what was typed wrong without the usage. For
+/// programs that show errors in a way of their own.
+#[must_use]
+pub fn status_and_words(error: &anyhow::Error) -> (u8, String) {
+    let Some(usage) = error.downcast_ref::<clap::Error>() else { return (status_of(error), error.to_string()) };
+    let text = usage.render().to_string();
+    let words = text.split("\n\nUsage:").next().and_then(|text| text.split("\n\nFor more").next()).unwrap_or_default();
+    (usage.exit_code() as u8, words.trim_start_matches("error: ").trim().to_owned())
+}
+
 /// What clap has to say: help and the version go to standard output, with status 0, what is wrong goes to standard
 /// error.
 fn show_usage(usage: &clap::Error) -> ExitCode {

@@ -20,8 +20,11 @@ use std::sync::LazyLock;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-pub use exit::STATUSES;
+pub use exit::{STATUSES, status_and_words};
 pub use registry::{Brought, Registry};
+pub use verbs::heuristics::listed as heuristics_as_json;
+pub use verbs::replay::called::{ByRule, Called};
+pub use verbs::trace::trace_options;
 /// What models and measures are made of.
 pub use {heuristics, replay, trace_format};
 
@@ -233,6 +236,6 @@ fn whole_command() -> clap::Command {
     whole
 }
 
-fn parse<P: Parser>(arguments: impl IntoIterator<Item = OsString>) -> anyhow::Result<P> {
+pub(crate) fn parse<P: Parser>(arguments: impl IntoIterator<Item = OsString>) -> anyhow::Result<P> {
     Ok(P::try_parse_from(arguments)?)
 }

@@ -3,6 +3,7 @@
 //! No verb writes to either stream past this file (`clippy.toml` says so): a failure of standard output is an
 //! unwritable file like any other, and a failure of standard error changes nothing.
 
+use std::cell::RefCell;
 use std::fs::File;
 use std::io::{BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -22,8 +23,27 @@ macro_rules! say {
 }
 pub(crate) use say;
 
+thread_local! {
+    /// What was said on this thread, where somebody wants to hear it.
+    static HEARD: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
+}
+
+/// What is said on this thread while something is done, in place of on standard error; without the program's name.
+pub(crate) fn heard<T>(work: impl FnOnce() -> T) -> (T, Vec<String>) {
+    HEARD.set(Some(Vec::new()));
+    let done = work();
+    (done, HEARD.take().unwrap_or_default())
+}
+
 /// As [`say!`].
 pub(crate) fn remark(words: std::fmt::Arguments) {
+    let is_heard = HEARD.with_borrow_mut(|heard| {
+        let text = || words.to_string();
+        heard.as_mut().map(|heard| heard.push(text().trim_start_matches("lockstep: ").to_owned())).is_some()
+    });
+    if is_heard {
+        return;
+    }
     // One write, so that lines of processes that run side by side do not mix.
     let words = width::of_notes().wrapped(&format!("{words}\n"));
     let _ = std::io::stderr().write_all(words.as_bytes());

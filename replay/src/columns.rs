@@ -1,7 +1,7 @@
 //! Columns of a result, as in CSV, JSON and docs/metrics.md, and those that every replay has.
 
 use crate::outcome::MOST_LANES_LISTED;
-use crate::{Optimum, Outcome, Unit, Value};
+use crate::{Kind, Optimum, Outcome, Unit, Value};
 
 /// The setting of a result, besides the heuristic.
 #[derive(Clone, Debug, Default)]
@@ -28,17 +28,25 @@ pub struct Column {
     pub name: &'static str,
     /// What it is, with its unit.
     pub definition: &'static str,
+    /// What its values are, where it has some. Default: counts.
+    pub kind: Kind,
     from: From,
 }
 
 /// What the setting says.
 pub(crate) static SETTING: &[Column] = &[
-    setting("trace", "The trace's file name.", |s| (&*s.trace).into()),
-    setting("command", "The program that was traced, and its arguments.", |s| (&*s.command).into()),
-    setting("region", "The part of the run that was replayed.", |s| (&*s.region).into()),
-    setting("code", "The code that was replayed: all, or main (the main executable only).", |s| (&*s.code).into()),
-    Column { name: "locks", definition: "The rule for locks: serialize, simt, drop or ignore.", from: From::Locks },
-    setting("group", "How lanes were put into warps.", |s| (&*s.group).into()),
+    setting("trace", "The trace's file name.", |s| (&*s.trace).into()).of(Kind::Text),
+    setting("command", "The program that was traced, and its arguments.", |s| (&*s.command).into()).of(Kind::Text),
+    setting("region", "The part of the run that was replayed.", |s| (&*s.region).into()).of(Kind::Text),
+    setting("code", "The code that was replayed: all, or main (the main executable only).", |s| (&*s.code).into())
+        .of(Kind::Text),
+    Column {
+        name: "locks",
+        definition: "The rule for locks: serialize, simt, drop or ignore.",
+        kind: Kind::Text,
+        from: From::Locks,
+    },
+    setting("group", "How lanes were put into warps.", |s| (&*s.group).into()).of(Kind::Text),
     setting("threads", "Threads in the trace, replayed or not.", |s| s.threads.into()),
 ];
 
@@ -52,26 +60,30 @@ pub(crate) static COUNTS: &[Column] = &[
         "Warps that were replayed together, so that their lanes could share fetches; 1: each alone.",
         |o| o.warps_per_block.into(),
     ),
-    of("heuristic", "The reconvergence model, with every parameter.", |o| (&*o.heuristic).into()),
-    of("status", "`ok`, or the sentence that says why there are no numbers (a deadlock).", |o| o.status().into()),
+    of("heuristic", "The reconvergence model, with every parameter.", |o| (&*o.heuristic).into()).of(Kind::Text),
+    of("status", "`ok`, or the sentence that says why there are no numbers (a deadlock).", |o| o.status().into())
+        .of(Kind::Text),
     of(
         "deadlock",
         "The deadlock, if the model deadlocks with locks=serialize: the row's numbers are then those with \
          locks=simt, where it doesn't.",
         |o| o.deadlock.as_ref().map(ToString::to_string).into(),
-    ),
+    )
+    .of(Kind::Text),
     counted("fetches", "Warp instructions: instructions issued, each for all its active lanes.", |o| {
         o.counts.fetches().into()
     }),
     counted("thread_instructions", "Thread instructions: instructions executed, summed over lanes.", |o| {
         o.counts.thread_instructions().into()
     }),
-    counted("simt_efficiency", "thread_instructions / (fetches x warp_size): 0 to 1.", |o| o.simt_efficiency().into()),
+    counted("simt_efficiency", "thread_instructions / (fetches x warp_size): 0 to 1.", |o| o.simt_efficiency().into())
+        .of(Kind::Quotient),
     counted(
         "gpu_efficiency",
         "The same with instructions as an NVIDIA GPU has them, and lanes that are predicated off counted as active.",
         |o| o.gpu_efficiency().into(),
-    ),
+    )
+    .of(Kind::Quotient),
     counted(
         "gpu_fetches",
         "Warp instructions as an NVIDIA GPU has them: each of the processor's as what it costs there.",
@@ -127,13 +139,15 @@ pub(crate) static BOUNDS: &[Column] = &[
         "Paths that could have been scheduled, per warp instruction; for models that have several (dual-path, \
          multi-path, dws).",
         |o| o.path_parallelism().into(),
-    ),
+    )
+    .of(Kind::Quotient),
     counted(
         "active_efficiency",
         "simt_efficiency with lanes that are predicated off counted as active, and with the instructions of the locks \
          that were taken, as hardware counters do; for models with predicate=N.",
         |o| o.active_efficiency().into(),
-    ),
+    )
+    .of(Kind::Quotient),
     counted(
         "barrier_spills",
         "Lane masks spilled to general registers, since lanes parted while all barrier registers were in use; for \
@@ -174,19 +188,23 @@ pub(crate) static BOUNDS: &[Column] = &[
         "(upper_bound - fetches) / (upper_bound - lower_bound): 1 for the fewest possible, 0 for nothing shared; \
          none where the bounds are equal.",
         |o| o.place().into(),
-    ),
-    counted("active_histogram", "Warp instructions with 1, 2 … W active lanes.", |o| o.counts.active[..].into()),
+    )
+    .of(Kind::Quotient),
+    counted("active_histogram", "Warp instructions with 1, 2 … W active lanes.", |o| o.counts.active[..].into())
+        .of(Kind::Counts),
     of(
         "lane_instructions",
         "Thread instructions of each lane, in lane order; none where there are more than 4,096 lanes \
          (replay --lanes-out writes those).",
         |o| (o.lane_instructions.len() <= MOST_LANES_LISTED).then_some(&o.lane_instructions[..]).into(),
-    ),
+    )
+    .of(Kind::Counts),
     of(
         "lane_histogram",
         "Lanes with 0 thread instructions, with 1, with 2 or 3, with 4 to 7 and so on, in powers of two.",
         |o| o.lane_histogram()[..].into(),
-    ),
+    )
+    .of(Kind::Counts),
     counted(
         "forced",
         "Waits for locks or barriers that were cut short because what they waited for was not replayed.",
@@ -206,11 +224,11 @@ enum From {
 }
 
 const fn setting(name: &'static str, definition: &'static str, value: fn(&Setting) -> Value) -> Column {
-    Column { name, definition, from: From::Setting(value) }
+    Column { name, definition, kind: Kind::Count, from: From::Setting(value) }
 }
 
 const fn of(name: &'static str, definition: &'static str, value: fn(&Outcome) -> Value) -> Column {
-    Column { name, definition, from: From::Outcome(value) }
+    Column { name, definition, kind: Kind::Count, from: From::Outcome(value) }
 }
 
 const fn counted(name: &'static str, definition: &'static str, value: fn(&Outcome) -> Value) -> Column {
@@ -221,19 +239,29 @@ impl Column {
     /// A column of what was counted or measured, which has no value after a deadlock.
     #[must_use]
     pub const fn counted(name: &'static str, definition: &'static str, value: fn(&Outcome) -> Value) -> Column {
-        Column { name, definition, from: From::Counted(value) }
+        Column { name, definition, kind: Kind::Count, from: From::Counted(value) }
+    }
+
+    /// The same column, of values of this kind.
+    #[must_use]
+    pub const fn of(self, kind: Kind) -> Column {
+        Column { kind, ..self }
     }
 
     /// Its value; none after a deadlock, or where it was not asked for.
     #[must_use]
     pub fn value(&self, setting: &Setting, outcome: &Outcome) -> Value {
-        match self.from {
+        let value = match self.from {
             From::Setting(value) => value(setting),
             From::Locks => outcome.locks.as_ref().unwrap_or(&setting.locks).as_str().into(),
             From::Outcome(value) => value(outcome),
             From::Counted(_) if !outcome.is_complete() => Value::None,
             From::Counted(value) => value(outcome),
-        }
+        };
+        // A count can be left out with the reason in its place, as the optimum can.
+        let is_reason = self.kind == Kind::Count && matches!(value, Value::Text(_));
+        debug_assert!(self.kind.has(&value) || is_reason, "{} is no {:?}: {value:?}", self.name, self.kind);
+        value
     }
 
     /// Its value where it is a fact of the setting; none for columns that differ from outcome to outcome.

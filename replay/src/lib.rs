@@ -42,4 +42,4 @@ pub use outcome::{MOST_LANES_LISTED, Outcome, Unit};
 pub use registry::{write_csv, write_csv_of};
 pub use replay::{Prepared, ReplayOptions, ScheduleFile, replay};
 pub use survey::Survey;
-pub use value::Value;
+pub use value::{Kind, Value};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use heuristics::{ControlFlow, Observer, RowOfSegments, SegmentId, SegmentTable};
 use rayon::prelude::*;
-use trace_format::Kind;
+use trace_format::{Kind, Stop};
 
 use crate::lanes::kept::{Keeper, Keeping, Kept};
 use crate::lanes::stream::RowId;
@@ -72,10 +72,11 @@ impl<'a> Survey<'a> {
 
     /// The lane's stream from its beginning.
     pub(crate) fn stream(&self, lane: usize) -> Box<dyn LaneStream + '_> {
-        match self.kept(lane) {
+        let stream = match self.kept(lane) {
             Some(kept) => kept.stream(),
             None => self.source.stream(lane),
-        }
+        };
+        Box::new(Stoppable { stream, stop: self.source.stop() })
     }
 
     fn kept(&self, lane: usize) -> Option<&Kept> {
@@ -106,6 +107,28 @@ impl<'a> Survey<'a> {
     /// Where the lanes come from.
     pub(crate) fn source(&self) -> &'a dyn LaneSource {
         self.source
+    }
+}
+
+/// A stream of work that can be asked to end.
+struct Stoppable<'a> {
+    stream: Box<dyn LaneStream + 'a>,
+    stop: Stop,
+}
+
+impl LaneStream for Stoppable<'_> {
+    fn next_batch(&mut self, batch: &mut Batch) -> Result<bool> {
+        self.stop.check()?;
+        self.stream.next_batch(batch)
+    }
+
+    fn next_folded(&mut self, batch: &mut Batch) -> Result<bool> {
+        self.stop.check()?;
+        self.stream.next_folded(batch)
+    }
+
+    fn rows(&self) -> Arc<Rows> {
+        self.stream.rows()
     }
 }
 

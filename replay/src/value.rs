@@ -20,6 +20,36 @@ pub enum Value {
     Named(Vec<(String, u64)>),
 }
 
+/// What the values of a column are, where there are some.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Counts.
+    Count,
+    /// Quotients.
+    Quotient,
+    /// Texts.
+    Text,
+    /// Several counts in order.
+    Counts,
+    /// Several counts by name.
+    Named,
+}
+
+impl Kind {
+    /// Whether a value is of this kind, or there is none.
+    #[must_use]
+    pub fn has(self, value: &Value) -> bool {
+        match value {
+            Value::None => true,
+            Value::Count(_) => self == Kind::Count,
+            Value::Quotient(_) => self == Kind::Quotient,
+            Value::Text(_) => self == Kind::Text,
+            Value::Counts(_) => self == Kind::Counts,
+            Value::Named(_) => self == Kind::Named,
+        }
+    }
+}
+
 impl From<u64> for Value {
     fn from(count: u64) -> Value {
         Value::Count(count)

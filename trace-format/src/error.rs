@@ -108,6 +108,9 @@ pub enum Error {
         /// What is too large, and the limit.
         what: String,
     },
+    /// The work on the trace was asked to end: see [`Stop`](crate::Stop).
+    #[error("stopped, as was asked for")]
+    Stopped,
     /// A text trace has a line that cannot be read.
     #[error("{path}: line {line}: {fault}", path = path.display())]
     Text {

@@ -16,6 +16,7 @@ pub use codec::rows::{CONTEXTS, MAX_COLUMNS, MAX_ROW_VALUES};
 pub use error::{Action, Error, Result};
 pub use file::chunk::{COMPRESSION_LEVEL, VALUES_COMPRESSION_LEVEL};
 pub use file::reader::{ThreadSummary, Trace};
+pub use file::stop::Stop;
 pub use file::text::{read_text, write_text};
 pub use file::thread_stream::{Item, ThreadStream};
 pub use file::writer::{Execution, KnownBlock, MAX_BUFFERED, TraceWriter};

@@ -40,7 +40,9 @@ fn text() -> anyhow::Result<String> {
     Ok(text)
 }
 
-fn listed() -> Value {
+/// The heuristics as `lockstep heuristics --json` lists them.
+#[must_use]
+pub fn listed() -> Value {
     let listed = all().iter().map(|entry| {
         let parameters = entry.parameters.iter().map(
             |p| json!({ "name": p.name, "default": p.default_text(), "values": p.values.to_string(), "help": p.help }),

@@ -106,6 +106,38 @@ pub(crate) struct Args {
     command: Vec<OsString>,
 }
 
+#[derive(clap::Parser)]
+#[command(name = "trace")]
+struct Words {
+    #[command(flatten)]
+    args: Args,
+}
+
+/// How `trace` records with these options and the command behind them, for a program that records itself.
+///
+/// # Errors
+/// When the options are wrong (as [`clap::Error`]).
+pub fn trace_options(words: &[OsString]) -> anyhow::Result<TraceOptions> {
+    let Words { args } = crate::parse(std::iter::once("trace".into()).chain(words.iter().cloned()))?;
+    Ok(args.options(&args.output)?)
+}
+
+impl Args {
+    fn options(&self, output: &Path) -> tracer::Result<TraceOptions> {
+        let mut options = TraceOptions::new(self.command.clone(), output);
+        if let Some(name) = &self.engine {
+            options.engine = tracer::engine_named(name)?;
+        }
+        options.memory = self.memory;
+        options.follow_forks = self.follow_forks;
+        options.limit = self.limit;
+        options.window = if self.markers { Window::Markers } else { Window::of(self.start.clone(), self.stop.clone()) };
+        options.aslr = self.aslr;
+        options.remember = if self.no_cache { Remember::Nowhere } else { Remember::of_user() };
+        Ok(options)
+    }
+}
+
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     args.wide.apply();
     let interrupt = Interrupt::on_signals();
@@ -140,16 +172,7 @@ fn numbered(path: &Path, run: u16) -> PathBuf {
 
 /// Records one run.
 fn record(args: &Args, output: &Path, interrupt: &Interrupt) -> anyhow::Result<ExitCode> {
-    let mut options = TraceOptions::new(args.command.clone(), output);
-    if let Some(name) = &args.engine {
-        options.engine = tracer::engine_named(name)?;
-    }
-    options.memory = args.memory;
-    options.follow_forks = args.follow_forks;
-    options.limit = args.limit;
-    options.window = if args.markers { Window::Markers } else { Window::of(args.start.clone(), args.stop.clone()) };
-    options.aslr = args.aslr;
-    options.remember = if args.no_cache { Remember::Nowhere } else { Remember::of_user() };
+    let mut options = args.options(output)?;
     options.interrupt = interrupt.clone();
     let stats = args.stats.as_deref().map(Output::create).transpose()?;
     let bar = progress_bar();

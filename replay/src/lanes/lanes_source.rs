@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use heuristics::{SegmentId, SegmentTable};
+use trace_format::Stop;
 
 use crate::{EpisodeId, GpuCost, Kept, LaneStream, LockId, Locks};
 
@@ -43,6 +44,11 @@ pub trait LaneSource: Sync {
     /// no.
     fn is_at_hand(&self) -> bool {
         false
+    }
+
+    /// How work on the lanes is asked to end. Default: nobody asks.
+    fn stop(&self) -> Stop {
+        Stop::default()
     }
 
     /// What lanes do at locks.

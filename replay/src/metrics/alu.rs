@@ -12,7 +12,7 @@ use trace_format::Instruction;
 
 use super::{Ended, Finding, Measure, Measured, Metric, Run, Step};
 use crate::entry::{Cell, Entry, Switch, Table, of};
-use crate::{Column, Result};
+use crate::{Column, Kind, Result};
 
 /// The measure.
 pub(crate) static ENTRY: Entry = Entry {
@@ -36,7 +36,8 @@ pub(crate) static ENTRY: Entry = Entry {
         }),
         Column::counted("alu_utilisation", "alu_instructions / (alu_fetches x warp_size): 0 to 1.", |o| {
             of(o, |found: &Alu| found.utilisation(o.warp_size))
-        }),
+        })
+        .of(Kind::Quotient),
     ],
     table: Some(&Table {
         header: &["ALU fetches", "utilisation"],

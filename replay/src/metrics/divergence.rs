@@ -24,7 +24,7 @@ use trace_format::Pc;
 
 use super::{Ended, Finding, Measure, Measured, Metric, Run, Step};
 use crate::entry::{Cell, Entry, Switch, Table, of};
-use crate::{Column, Result, Value};
+use crate::{Column, Kind, Result, Value};
 
 /// The measure.
 pub(crate) static ENTRY: Entry = Entry {
@@ -51,14 +51,17 @@ pub(crate) static ENTRY: Entry = Entry {
             "divergence_mean_length",
             "The mean number of warp instructions between the last fetch that such lanes shared and the next.",
             |o| of(o, |d: &Divergence| d.mean_length()),
-        ),
+        )
+        .of(Kind::Quotient),
         Column::counted("divergence_max_length", "The greatest such number.", |o| of(o, |d: &Divergence| d.longest)),
         Column::counted("divergence_lengths", "Divergences of length 1, 2 to 3, 4 to 7 … by powers of two.", |o| {
             of(o, |d: &Divergence| Value::from(&d.by_length[..]))
-        }),
+        })
+        .of(Kind::Counts),
         Column::counted("divergence_depth", "Distinct pcs of live lanes, averaged over warp instructions.", |o| {
             of(o, |d: &Divergence| d.depth())
-        }),
+        })
+        .of(Kind::Quotient),
         Column::counted("divergence_max_depth", "The most distinct pcs of live lanes.", |o| {
             of(o, |d: &Divergence| d.most_pcs)
         }),
@@ -67,7 +70,8 @@ pub(crate) static ENTRY: Entry = Entry {
             "Summed over divergences: number of lanes x the most instructions that one of them ran meanwhile. \
              Divided by the instructions that all of them ran; 1 means balanced.",
             |o| of(o, |d: &Divergence| d.imbalance()),
-        ),
+        )
+        .of(Kind::Quotient),
         Column::counted("lone_fetches", "Warp instructions issued for one lane while others were live.", |o| {
             of(o, |d: &Divergence| d.lone_fetches)
         }),

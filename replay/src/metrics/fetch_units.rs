@@ -18,7 +18,7 @@ use trace_format::{Instruction, Pc};
 
 use super::{Ended, Finding, Measure, Measured, Metric, Run, Step};
 use crate::entry::{Cell, Entry, Switch, Table, of};
-use crate::{Column, LockId, Result, SyncEvent};
+use crate::{Column, Kind, LockId, Result, SyncEvent};
 
 /// The measure.
 pub(crate) static ENTRY: Entry = Entry {
@@ -44,7 +44,8 @@ pub(crate) static ENTRY: Entry = Entry {
         ),
         Column::counted("parallelism", "Thread instructions per cycle on the fetch units.", |o| {
             of(o, |found: &Cycles| found.parallelism(o.counts.thread_instructions()))
-        }),
+        })
+        .of(Kind::Quotient),
     ],
     table: Some(&Table {
         header: &["cycles", "thread instructions per cycle"],

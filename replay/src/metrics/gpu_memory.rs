@@ -35,7 +35,7 @@ use super::spill_memory::is_shared;
 use super::{Ended, Finding, Measure, Measured, Metric, Run, Step};
 use crate::engine::gpu_tenths;
 use crate::entry::{Entry, of};
-use crate::{Column, Result, Value};
+use crate::{Column, Kind, Result, Value};
 
 /// The measure.
 pub(crate) static ENTRY: Entry = Entry {
@@ -62,7 +62,8 @@ pub(crate) static ENTRY: Entry = Entry {
         ),
         Column::counted("gpu_bound", "What most of gpu_time is bound by: latency, issue, cache or memory.", |o| {
             GpuTime::of(o).map_or(Value::None, |time| Value::Text(time.bound.name().to_owned()))
-        }),
+        })
+        .of(Kind::Text),
         Column::counted(
             "gpu_filled_time",
             "Picoseconds that one copy of the lanes takes where an H200 is full of copies. Gains in time are said by it.",
@@ -70,7 +71,8 @@ pub(crate) static ENTRY: Entry = Entry {
         ),
         Column::counted("gpu_filled_bound", "What gpu_filled_time is bound by.", |o| {
             GpuTime::of(o).map_or(Value::None, |time| Value::Text(time.filled_bound.name().to_owned()))
-        }),
+        })
+        .of(Kind::Text),
     ],
     table: None,
 };

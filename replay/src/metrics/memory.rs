@@ -13,7 +13,7 @@ use super::operands::{Accessed, Room};
 use super::spill_memory::folded;
 use super::{Ended, Finding, Measure, Measured, Metric, Run, Step};
 use crate::entry::{Entry, Switch, of};
-use crate::{Column, Outcome, Result, Value};
+use crate::{Column, Kind, Outcome, Result, Value};
 
 /// The switch of this measure and of [`super::Traffic`].
 pub static SWITCH: Switch = Switch {
@@ -34,18 +34,22 @@ pub(crate) static ENTRY: Entry = Entry {
             "memory_uniform",
             "Memory operands whose active lanes all access one address, by the number of active lanes (1, 2 … W).",
             |o| by_active(o, |c| c.uniform),
-        ),
+        )
+        .of(Kind::Counts),
         Column::counted(
             "memory_affine",
             "Memory operands whose addresses grow or shrink by a constant stride from lane to lane.",
             |o| by_active(o, |c| c.affine),
-        ),
+        )
+        .of(Kind::Counts),
         Column::counted("memory_affine_downwards", "Those of memory_affine whose stride is negative.", |o| {
             by_active(o, |c| c.affine_downwards)
-        }),
+        })
+        .of(Kind::Counts),
         Column::counted("memory_scattered", "Memory operands that are neither uniform nor affine.", |o| {
             by_active(o, |c| c.scattered)
-        }),
+        })
+        .of(Kind::Counts),
     ],
     table: None,
 };

@@ -16,7 +16,7 @@ use heuristics::{LaneSet, MAX_LANES, Seats};
 
 use super::{Ended, Finding, Measure, Measured, Metric, Step};
 use crate::entry::{Cell, Entry, Switch, Table, of};
-use crate::{Column, Result};
+use crate::{Column, Kind, Result};
 
 /// The measure.
 pub(crate) static ENTRY: Entry = Entry {
@@ -41,7 +41,8 @@ pub(crate) static ENTRY: Entry = Entry {
         }),
         Column::counted("pass_efficiency", "Thread instructions / (lanes of a pass x passes).", |o| {
             of(o, |found: &Passes| found.efficiency(o.counts.thread_instructions()))
-        }),
+        })
+        .of(Kind::Quotient),
     ],
     table: Some(&Table {
         header: &["passes", "left out", "efficiency of passes"],

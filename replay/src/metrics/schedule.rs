@@ -11,7 +11,7 @@ use trace_format::Instruction;
 
 use super::{Ended, Finding, Measure, Measured, Metric, Run, Step};
 use crate::entry::{Entry, Switch, of};
-use crate::{Column, Error, Result};
+use crate::{Column, Error, Kind, Result};
 
 /// The measure.
 pub(crate) static ENTRY: Entry = Entry {
@@ -28,7 +28,8 @@ pub(crate) static ENTRY: Entry = Entry {
         "schedule_fnv1a64",
         "FNV-1a hash of every fetch's pc and active mask, 16 hex digits; only with --schedule-hash.",
         |o| of(o, |found: &ScheduleHashes| format!("{:016x}", found.value())),
-    )],
+    )
+    .of(Kind::Text)],
     table: None,
 };
 

@@ -29,7 +29,7 @@ use super::operands::{Accessed, Room};
 use super::spill_memory::{folded, is_shared};
 use super::{Ended, Finding, Measure, Measured, Metric, Run, Step};
 use crate::entry::{Cell, Entry, Table, of};
-use crate::{Column, Outcome, Result, Value};
+use crate::{Column, Kind, Outcome, Result, Value};
 
 /// The measure.
 pub(crate) static ENTRY: Entry = Entry {
@@ -43,7 +43,8 @@ pub(crate) static ENTRY: Entry = Entry {
             "memory_strides",
             "memory_affine by stride in bytes: the ten commonest strides, and all others together.",
             |o| total(o, |a| a.strides.named()),
-        ),
+        )
+        .of(Kind::Named),
         Column::counted(
             "heap_accesses",
             "Memory operands with an active lane's address outside that lane's own stack.",

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use heuristics::{SegmentId, SegmentTable};
-use trace_format::Pc;
+use trace_format::{Pc, Stop};
 
 use crate::GpuCost;
 use crate::grouping::{Key, keys};
@@ -149,6 +149,10 @@ impl LaneSource for Reordered<'_> {
 
     fn is_at_hand(&self) -> bool {
         true
+    }
+
+    fn stop(&self) -> Stop {
+        self.source.stop()
     }
 
     fn locks(&self) -> Locks {

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use heuristics::{SegmentId, SegmentTable};
+use trace_format::Stop;
 
 use super::View;
 use crate::{EpisodeId, GpuCost, Kept, LaneSource, LaneStream, LockId, Locks};
@@ -38,6 +39,10 @@ impl LaneSource for View {
 
     fn is_at_hand(&self) -> bool {
         View::is_at_hand(self)
+    }
+
+    fn stop(&self) -> Stop {
+        View::stop(self)
     }
 
     fn locks(&self) -> Locks {

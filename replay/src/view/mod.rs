@@ -28,7 +28,7 @@ mod waits;
 use std::ops::Range;
 
 use heuristics::{SegmentId, SegmentTable};
-use trace_format::{Module, Pc, Trace};
+use trace_format::{Module, Pc, Stop, Trace};
 
 use self::cut::Cut;
 use self::first_look::code::{bodies, calls, marks, taskloops};
@@ -229,6 +229,12 @@ impl View {
     /// Says, in what it says of itself, the second name of each pair for the first.
     pub fn rename(&mut self, names: &[(String, String)]) {
         self.summary.rename(names);
+    }
+
+    /// How work on it is asked to end: as its trace says.
+    #[must_use]
+    pub fn stop(&self) -> Stop {
+        self.trace.stop().clone()
     }
 
     /// The rule for locks that it was made with.

@@ -5,6 +5,7 @@ pub(crate) mod contents;
 pub(crate) mod failure;
 pub(crate) mod reader;
 pub(crate) mod source;
+pub(crate) mod stop;
 pub(crate) mod text;
 pub(crate) mod thread_stream;
 pub(crate) mod writer;

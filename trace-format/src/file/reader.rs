@@ -12,6 +12,7 @@ use crate::codec::table_codec;
 use crate::file::chunk::ChunkDecoder;
 use crate::file::contents::{self, Place};
 use crate::file::source::Source;
+use crate::file::stop::Stop;
 use crate::layout::{ChunkKind, HEADER_LEN, MAGIC, Version};
 use crate::{
     Action, Architecture, BlockTable, Error, Finish, Meta, Module, Pc, Result, Symbol, ThreadId, ThreadStream,
@@ -23,7 +24,7 @@ use crate::{
 /// The block table, the modules and the symbols are in memory: for each byte of the file at most some 400 bytes, for
 /// real traces a few. Streams are read chunk by chunk.
 #[derive(Clone)]
-pub struct Trace(pub(crate) Arc<Inner>);
+pub struct Trace(pub(crate) Arc<Inner>, Stop);
 
 /// What a trace holds of one thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,7 +121,7 @@ impl Trace {
             });
         }
         inner.sort_symbols();
-        Ok(Trace(Arc::new(inner)))
+        Ok(Trace(Arc::new(inner), Stop::default()))
     }
 
     /// What is known about the run before it starts.
@@ -199,7 +200,19 @@ impl Trace {
     /// each takes the memory of one chunk, a megabyte or two and 32 MiB at most.
     #[must_use]
     pub fn stream(&self, thread: ThreadId) -> ThreadStream {
-        ThreadStream::new(Arc::clone(&self.0), thread)
+        ThreadStream::new(Arc::clone(&self.0), self.1.clone(), thread)
+    }
+
+    /// The same trace, for work that this handle ends.
+    #[must_use]
+    pub fn with_stop(&self, stop: &Stop) -> Trace {
+        Trace(Arc::clone(&self.0), stop.clone())
+    }
+
+    /// The handle that ends work on this trace; by default nobody asks it to.
+    #[must_use]
+    pub fn stop(&self) -> &Stop {
+        &self.1
     }
 
     /// The file's path, or the name given for it.

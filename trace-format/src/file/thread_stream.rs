@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::codec::stream_codec::{Counts, Entry, StreamChunk};
 use crate::file::chunk::ChunkDecoder;
 use crate::file::reader::Inner;
+use crate::file::stop::Stop;
 use crate::{BlockId, Error, Event, Result, ThreadId};
 
 /// One item of a thread's stream.
@@ -37,6 +38,7 @@ pub enum Item<'a> {
 /// The items of one thread, from its start. Made by [`Trace::stream`](crate::Trace::stream).
 pub struct ThreadStream {
     trace: Arc<Inner>,
+    stop: Stop,
     thread: ThreadId,
     next_chunk: usize,
     /// Where the current chunk starts in the file.
@@ -49,9 +51,10 @@ pub struct ThreadStream {
 }
 
 impl ThreadStream {
-    pub(crate) fn new(trace: Arc<Inner>, thread: ThreadId) -> ThreadStream {
+    pub(crate) fn new(trace: Arc<Inner>, stop: Stop, thread: ThreadId) -> ThreadStream {
         ThreadStream {
             trace,
+            stop,
             thread,
             next_chunk: 0,
             offset: 0,
@@ -109,6 +112,7 @@ impl ThreadStream {
     /// Reads the next chunk; whether there is one.
     #[cold]
     fn load_chunk(&mut self) -> Result<bool> {
+        self.stop.check()?;
         let source = &self.trace.source;
         if let Some((offset, fault)) = &self.fault {
             return Err(source.damaged(*offset, fault.clone()));

@@ -7,7 +7,7 @@ use replay::view::View;
 use super::balance::{self, Balance};
 use super::coverage::{Coverage, share};
 use super::locking::Locking;
-use super::{FAR_APART, Figure, Items};
+use super::{Figure, Items};
 
 /// Whether lockstep knows what lanes wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,12 +94,10 @@ pub(super) fn of(
         );
     }
     let waits = Waits::of(view);
-    let is_apart = figure.most - figure.least > FAR_APART;
     let number = match waits {
-        Waits::NotAllOrdered if is_apart => format!("at most {} SIMT efficiency {on}", share(figure.most)),
-        Waits::NotAllOrdered => format!("at most {} SIMT efficiency {on}", share(figure.efficiency)),
+        Waits::NotAllOrdered => format!("at most {} SIMT efficiency {on}", share(figure.bound())),
         // Else a line of its own says the range.
-        Waits::AllOrdered if is_apart && figure.spread().is_none() => {
+        Waits::AllOrdered if figure.is_apart() && figure.spread().is_none() => {
             format!("between {} and {} SIMT efficiency {on}", share(figure.least), share(figure.most))
         }
         Waits::AllOrdered => format!("{} SIMT efficiency {on}", share(figure.efficiency)),

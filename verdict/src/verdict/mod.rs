@@ -113,6 +113,16 @@ pub struct Figure {
 }
 
 impl Figure {
+    /// Whether its models are so far apart that they are a range.
+    fn is_apart(&self) -> bool {
+        self.most - self.least > FAR_APART
+    }
+
+    /// What it is at most, where lanes wait for what lockstep does not order.
+    fn bound(&self) -> f64 {
+        if self.is_apart() { self.most } else { self.efficiency }
+    }
+
     /// Where a GPU's own figure lies; none for machines that were not compared with one.
     fn spread(&self) -> Option<Spread> {
         let is_compared = self.machine == Some(Machine::Nvidia.name());
@@ -225,6 +235,18 @@ impl Verdict {
         self.places.clone_from(&items.places);
         self.places_are_of_items = true;
         self
+    }
+
+    /// The machine's efficiency; none where it is withheld, or only a bound of it is known. The headline says why.
+    #[must_use]
+    pub fn efficiency(&self) -> Option<f64> {
+        (self.holds && !self.is_at_most).then_some(self.figure.efficiency)
+    }
+
+    /// What the efficiency is at most, where no more is known.
+    #[must_use]
+    pub fn at_most(&self) -> Option<f64> {
+        (self.holds && self.is_at_most).then(|| self.figure.bound())
     }
 
     /// The efficiency that the remedies start from.

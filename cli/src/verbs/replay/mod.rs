@@ -1,5 +1,6 @@
 //! `lockstep replay`: re-runs the streams of a trace in lockstep. What it does with them is a [`Mode`], a file each.
 
+pub(crate) mod called;
 mod dependences;
 mod loops;
 mod mode;

@@ -151,7 +151,12 @@ pub(super) struct Asked<'a> {
     pub(super) subject: Subject,
     /// What was asked for by the options of measures.
     pub(super) measures: Vec<Measure>,
+    /// Who is told of each replay that is done, and of how many, in place of a bar.
+    pub(super) told: Option<Told<'a>>,
 }
+
+/// Who is told how many replays of how many are done.
+pub(super) type Told<'a> = &'a (dyn Fn(usize, usize) + Sync);
 
 impl Typed {
     /// The models, or the machine.
@@ -174,7 +179,8 @@ impl Typed {
                 self.trace.display()
             )));
         }
-        Ok(Asked { typed: self, trace, subject: self.subject(), measures: measures.measures(source)? })
+        let measures = measures.measures(source)?;
+        Ok(Asked { typed: self, trace, subject: self.subject(), measures, told: None })
     }
 }
 

@@ -4,10 +4,10 @@ use std::process::ExitCode;
 
 use attribution::{Source, json, locks, lost};
 use heuristics::{Prediction, Spec};
-use replay::Locks;
 use replay::metrics::{Causes, Contention};
 use replay::view::{Share, View};
 use replay::{Error, Outcome, Prepared, ReplayOptions, ScheduleFile, Setting};
+use replay::{LaneOrigin, Locks};
 use verdict::grouping::{Beside, beside_usual};
 use verdict::reorder::Compared;
 use verdict::{Judge, Range, Verdict, forget, measures};
@@ -29,7 +29,7 @@ pub(super) struct Request<'a> {
     pub(super) asked: &'a Asked<'a>,
     /// What goes to standard output: JSON or tables; none if something else goes there.
     printed: Option<Form>,
-    wanted: Wanted<'a>,
+    pub(super) wanted: Wanted<'a>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -59,22 +59,24 @@ impl Found {
 }
 
 /// Results, as they are shown.
-struct Replayed {
-    rule: Locks,
+pub(super) struct Replayed {
+    pub(super) rule: Locks,
     /// What the view kept of the trace.
     taken: String,
     /// What the view could choose from.
     shares: Vec<Share>,
-    setting: Setting,
-    found: Found,
+    pub(super) setting: Setting,
+    pub(super) found: Found,
     /// By outcome.
-    rows: Vec<Rows>,
+    pub(super) rows: Vec<Rows>,
+    /// Where the lanes come from; none of lanes that were regrouped.
+    pub(super) origins: Vec<LaneOrigin>,
 }
 
 /// Models that obey predictions, and the predictions.
 type Predicted = Option<(Vec<Spec>, Vec<Prediction>)>;
 
-fn judged(request: &Request, view: &View, source: &mut Source) -> anyhow::Result<Found> {
+pub(super) fn judged(request: &Request, view: &View, source: &mut Source) -> anyhow::Result<Found> {
     let Asked { typed, trace, ref subject, .. } = *request.asked;
     let judges = subject.is_machine() && request.printed.is_some();
     let asked = request.options(view);
@@ -150,17 +152,18 @@ impl<'a> Request<'a> {
     ) -> replay::Result<Vec<Outcome>> {
         let Asked { typed, subject, .. } = self.asked;
         let bar = progress();
-        let done = |n: usize, all: usize| {
+        let draw = |n: usize, all: usize| {
             bar.set_length(all as u64);
             bar.set_position(n as u64);
         };
+        let done = self.asked.told.unwrap_or(&draw);
         let mut out = typed.schedule.as_deref().map(Output::create).transpose()?;
         let mut replay = |prepared: &Prepared, models: &[Spec]| match &mut out {
             Some(out) => {
                 let path = out.path();
-                prepared.replay(models, options, Some(ScheduleFile { out, path: &path }), &done)
+                prepared.replay(models, options, Some(ScheduleFile { out, path: &path }), done)
             }
-            None => prepared.replay(models, options, None, &done),
+            None => prepared.replay(models, options, None, done),
         };
         let mut outcomes = replay(prepared, &subject.models)?;
         if let Some((obedient, predictions)) = predicted {
@@ -185,6 +188,21 @@ impl<'a> Request<'a> {
         source: &mut Source,
         replay: fn(&Request, &View, &mut Source) -> anyhow::Result<Found>,
     ) -> anyhow::Result<ExitCode> {
+        let all = self.replayed(source, replay)?;
+        source.notes().iter().for_each(|note| say!("lockstep: {note}"));
+        self.show(&all)?;
+        // A machine has a figure even so: no heuristic was asked for.
+        let deadlocks = |found: &Found| found.outcomes.iter().all(|o| o.deadlock().is_some());
+        let none_ran = all.iter().all(|r| r.found.range.is_none() && deadlocks(&r.found));
+        Ok(if none_ran { ExitCode::from(exit::DEADLOCK) } else { ExitCode::SUCCESS })
+    }
+
+    /// The results under each rule for locks.
+    pub(super) fn replayed(
+        &self,
+        source: &mut Source,
+        replay: fn(&Request, &View, &mut Source) -> anyhow::Result<Found>,
+    ) -> anyhow::Result<Vec<Replayed>> {
         let Asked { typed, trace, .. } = *self.asked;
         let mut lanes_out = typed.lanes_out.as_deref().map(LanesOut::create).transpose()?;
         let mut all = Vec::new();
@@ -207,15 +225,11 @@ impl<'a> Request<'a> {
             found.outcomes.iter_mut().for_each(|o| o.locks = Some(rule.to_string()));
             let rows = found.outcomes.iter().map(|o| self.wanted.of(o, (trace, &view), source)).collect();
             let shares = view.summary().shares.clone();
-            all.push(Replayed { rule: *rule, taken, shares, setting, found, rows });
+            let origins = if found.reorder.is_none() { view.lanes().to_vec() } else { Vec::new() };
+            all.push(Replayed { rule: *rule, taken, shares, setting, found, rows, origins });
         }
-        source.notes().iter().for_each(|note| say!("lockstep: {note}"));
         lanes_out.map(LanesOut::finish).transpose()?;
-        self.show(&all)?;
-        // A machine has a figure even so: no heuristic was asked for.
-        let deadlocks = |found: &Found| found.outcomes.iter().all(|o| o.deadlock().is_some());
-        let none_ran = all.iter().all(|r| r.found.range.is_none() && deadlocks(&r.found));
-        Ok(if none_ran { ExitCode::from(exit::DEADLOCK) } else { ExitCode::SUCCESS })
+        Ok(all)
     }
 
     fn show(&self, all: &[Replayed]) -> anyhow::Result<()> {
@@ -231,7 +245,7 @@ impl<'a> Request<'a> {
         Ok(())
     }
 
-    fn json(&self, all: &[Replayed]) -> serde_json::Value {
+    pub(super) fn json(&self, all: &[Replayed]) -> serde_json::Value {
         let wanted = &self.wanted;
         let mut results = Vec::new();
         for Replayed { setting, taken, found, rows, .. } in all {

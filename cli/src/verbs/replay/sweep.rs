@@ -10,7 +10,7 @@ use crate::shown;
 use crate::typed::widths::Widths;
 
 pub(super) fn run(asked: &Asked) -> anyhow::Result<()> {
-    let Asked { typed, trace, subject, measures } = asked;
+    let Asked { typed, trace, subject, measures, .. } = asked;
     let selection = &typed.selection;
     let view = selection.view(trace)?;
     if !typed.json {

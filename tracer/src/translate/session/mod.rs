@@ -26,7 +26,7 @@ mod translation_cache;
 mod untraceable;
 
 use std::collections::VecDeque;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use nix::libc;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -51,8 +51,8 @@ use processes::{Processes, running};
 use thread::{Birth, InnerTracer, SpaceId, Thread};
 use translation_cache::Recollections;
 
-/// The progress is told once in so many stops.
-const PROGRESS_STOPS: u64 = 1 << 8;
+/// How often the progress is told, at the next stop: looking at the clock is nothing beside a stop.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Runs the program of the options to its end, and records it.
 pub fn record(options: &TraceOptions, hooks: Hooks) -> Result<Outcome> {
@@ -174,7 +174,7 @@ impl<'a> Session<'a> {
 
     /// Handles stops until nobody is left.
     fn run_to_end(&mut self) {
-        let mut stops = 0u64;
+        let mut told = Instant::now();
         loop {
             let next = match self.met.pop_front() {
                 Some(met) => met,
@@ -190,10 +190,10 @@ impl<'a> Session<'a> {
             if self.recording && self.recorder.failed() {
                 self.stop_recording("the trace could not be written".to_owned());
             }
-            stops += 1;
-            if stops.is_multiple_of(PROGRESS_STOPS)
-                && let Some(tell) = &self.options.progress
+            if let Some(tell) = &self.options.progress
+                && told.elapsed() >= PROGRESS_INTERVAL
             {
+                told = Instant::now();
                 tell(self.recorder.progress());
             }
         }
