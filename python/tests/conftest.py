@@ -4,12 +4,16 @@ import csv
 import io
 import json
 import os
+import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 
 import lockstep
+
+# A shell ignores Ctrl-C for what it runs in the background, and Python leaves that as it is.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 LOCKSTEP = os.environ["LOCKSTEP"]
