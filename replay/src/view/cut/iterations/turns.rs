@@ -163,11 +163,22 @@ impl Finder<'_> {
     /// Example: `x += 1; if (x == W) { y += 1; x = 0; }`, as gcc makes of `collapse(2)`.
     fn steps(&self, from: NodeId, id: LoopId, of_place: &[SegmentId]) -> Option<(BTreeSet<NodeId>, NodeId)> {
         let (loops, graph) = (self.loops, self.loops.graph());
-        let join = self.flow.immediate_post_dominator(PlaceId(from.0)).and_then(|pc| loops.node_at(pc))?;
-        if !loops.contains(id, join) || !self.counts_on(of_place[from.index()]) {
+        // What stands in a row may have been cut.
+        let mut row = vec![from];
+        while let [next] = graph.successors(row[row.len() - 1])
+            && graph.predecessors(*next).len() == 1
+            && !row.contains(next)
+            && !self.works(of_place[next.index()])
+        {
+            row.push(*next);
+        }
+        let last = row[row.len() - 1];
+        let join = self.flow.immediate_post_dominator(PlaceId(last.0)).and_then(|pc| loops.node_at(pc))?;
+        let segments: Vec<SegmentId> = row.iter().map(|node| of_place[node.index()]).collect();
+        if !loops.contains(id, join) || !self.counts_on(&segments) {
             return None;
         }
-        let (mut steps, mut left) = (BTreeSet::from([from]), vec![from]);
+        let (mut steps, mut left) = (BTreeSet::from_iter(row.iter().copied()), vec![last]);
         while let Some(node) = left.pop() {
             for next in graph.successors(node).iter().filter(|next| **next != join) {
                 let turns = loops.around(*next).next() != Some(id);
@@ -180,16 +191,16 @@ impl Finder<'_> {
                 }
             }
         }
-        let resets = |node: &NodeId| *node != from && self.resets(of_place[node.index()]);
+        let resets = |node: &NodeId| !row.contains(node) && self.resets(of_place[node.index()]);
         steps.iter().any(resets).then_some((steps, join))
     }
 
-    /// Whether a segment adds a constant to a counter and ends with a branch on it.
-    fn counts_on(&self, segment: SegmentId) -> bool {
-        let code = self.segments.listing(segment);
+    /// Whether segments in a row add a constant to a counter and end with a branch on it.
+    fn counts_on(&self, row: &[SegmentId]) -> bool {
+        let code = || row.iter().flat_map(|segment| self.segments.listing(*segment).iter());
         let mut counter = None;
         let mut is_asked = false;
-        for instruction in code.iter().flatten() {
+        for instruction in code().flatten() {
             if let Step::Update { operator: Operator::Add, acc, by: Operand::Constant(_), to, .. } = instruction.step()
                 && acc == to
             {
@@ -198,7 +209,7 @@ impl Finder<'_> {
                 is_asked = [0, 1].iter().any(|index| Some(instruction.operand(*index)) == counter);
             }
         }
-        is_asked && code.last().is_some_and(|last| last.kind() == Kind::Branch)
+        is_asked && code().last().flatten().is_some_and(|last| last.kind() == Kind::Branch)
     }
 
     /// Whether a segment does nothing but add constants to counters.
