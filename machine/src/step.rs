@@ -99,6 +99,8 @@ pub enum Operation {
     Negate,
     /// `shl`
     ShiftLeft,
+    /// `div`, `idiv`
+    Divide,
     /// It compares two values, for the flags alone.
     Compare,
     /// It looks at the bits that two values have in common, for the flags alone.

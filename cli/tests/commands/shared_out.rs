@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::support::{SLEEP_SOON, has_openmp_of_clang, root, succeed};
 
 /// A program, how many iterations its loop has over all of its forks, and the efficiency that they have.
-const PROGRAMS: [(&str, u64, [f64; 2]); 13] = [
+const PROGRAMS: [(&str, u64, [f64; 2]); 17] = [
     // A breadth-first search: the inner loop's branch has the outer one's line.
     ("bfsl", 8192, [0.15, 0.21]),
     ("row3", 4096, [0.40, 0.44]),
@@ -31,10 +31,21 @@ const PROGRAMS: [(&str, u64, [f64; 2]); 13] = [
     ("sums", 90_000, [0.99, 1.0]),
     // The region inside of each iteration is of one thread.
     ("inner_alone", 512, [0.64, 0.70]),
+    // Reads nothing where there is nothing to do.
+    ("outside", 4096, [0.99, 1.0]),
+    // Turns begin by counting, and jump to where the first iteration begins.
+    ("few", 128, [0.99, 1.0]),
+    // One thread adds up what the others have found.
+    ("summed", 4096, [0.86, 0.91]),
+    // A loop that begins at the thread's number and ends where the others' do is not shared.
+    ("strided", 128, [0.99, 1.0]),
 ];
 
 /// Those that clang unrolls or vectorises at -O2.
-const IN_PARTS: [&str; 5] = ["un", "vectorised", "col", "idle", "inner_alone"];
+const IN_PARTS: [&str; 4] = ["un", "vectorised", "col", "idle"];
+
+/// Those whose code without optimisation once had other lanes.
+const UNLIKE_PLAIN: [&str; 2] = ["outside", "strided"];
 
 fn source(program: &str) -> PathBuf {
     root().join(format!("cli/tests/lanes/shared_out/{program}.c"))
@@ -79,6 +90,10 @@ fn each_iteration_by_gcc_is_a_lane() {
     for of in PROGRAMS {
         assert_right(&replayed(&traced(folder.path(), of.0, &["gcc", "-fopenmp", "-O2"]), &ITERATIONS), of);
     }
+    for (program, lanes, _) in PROGRAMS.iter().filter(|of| UNLIKE_PLAIN.contains(&of.0)) {
+        let plain = replayed(&traced(folder.path(), program, &["gcc", "-fopenmp", "-O0"]), &ITERATIONS);
+        assert_eq!(plain["results"][0]["lanes"].as_u64(), Some(*lanes), "{program} without optimisation");
+    }
     let vectorised = traced(folder.path(), "vectorised", &["gcc", "-fopenmp", "-O3"]);
     assert_withheld(&replayed(&vectorised, &ITERATIONS), "vectorised");
 }
@@ -97,12 +112,39 @@ fn each_iteration_by_clang_is_a_lane_or_it_is_said_that_it_may_be_none() {
 }
 
 #[test]
+fn a_small_loop_that_is_not_sure_is_left_out_and_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let half = [0.48, 0.56];
+    let gcc = traced(folder.path(), "beside", &["gcc", "-fopenmp", "-O2"]);
+    assert_right(&replayed(&gcc, &ITERATIONS), ("beside", 5120, half));
+    if has_openmp_of_clang() {
+        let clang = traced(folder.path(), "beside", &["clang-19", "-fopenmp=libomp", "-O2"]);
+        let said = replayed(&clang, &ITERATIONS);
+        assert_right(&said, ("beside", 1024, half));
+        let warning = said["verdict"]["warnings"][0].as_str().unwrap();
+        assert!(warning.starts_with("left out: ") && warning.contains("--mark-iterations"), "{warning}");
+    }
+}
+
+#[test]
+fn sines_beside_the_lanes_are_no_part_of_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let said = replayed(&traced(folder.path(), "little", &["gcc", "-fopenmp", "-O2"]), &ITERATIONS);
+    assert_right(&said, ("little", 256, [0.9, 1.0]));
+    let headline = said["verdict"]["headline"].as_str().unwrap();
+    assert!(headline.contains("they are only 0.0"), "{headline}");
+}
+
+#[test]
 fn the_line_of_the_pragma_names_its_loop() {
     let folder = tempfile::tempdir().unwrap();
     for (program, lanes, _) in PROGRAMS {
         let trace = traced(folder.path(), program, &["gcc", "-fopenmp", "-O2"]);
         let text = std::fs::read_to_string(source(program)).unwrap();
-        let line = text.lines().position(|line| line.contains("#pragma omp")).unwrap() + 1;
+        let Some(line) = text.lines().position(|line| line.contains("#pragma omp") && line.contains("for")) else {
+            continue;
+        };
+        let line = line + 1;
         let said = replayed(&trace, &["--loop", &format!("{program}.c:{line}")]);
         assert_eq!(said["results"][0]["lanes"].as_u64(), Some(lanes), "{program}.c:{line}");
     }

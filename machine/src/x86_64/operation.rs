@@ -20,6 +20,7 @@ pub(super) fn of(decoded: &Instruction) -> Operation {
         M::Not => Operation::Not,
         M::Neg => Operation::Negate,
         M::Shl => Operation::ShiftLeft,
+        M::Div | M::Idiv => Operation::Divide,
         M::Cmp | M::Comisd | M::Comiss => Operation::Compare,
         M::Test => Operation::Test,
         M::Xchg => Operation::Exchange,

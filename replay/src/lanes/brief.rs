@@ -9,13 +9,15 @@ pub struct GpuCost {
     pub tenths: u32,
     /// Loads of 16 bytes from the table of a mathematical function that the segment calls.
     pub table_loads: u8,
+    /// Whether it calls a mathematical function whose inside is left out.
+    pub calls_mathematics: bool,
 }
 
 impl GpuCost {
     /// As many instructions as the segment has here.
     #[must_use]
     pub fn as_here(segment: &Segment) -> GpuCost {
-        GpuCost { tenths: 10 * segment.len() as u32, table_loads: 0 }
+        GpuCost { tenths: 10 * segment.len() as u32, ..GpuCost::default() }
     }
 }
 

@@ -114,7 +114,7 @@ impl View {
 
     /// The view whose lanes, which are still threads, are parts of these.
     fn cut(self, options: &ViewOptions, threads: &[ThreadSurvey]) -> Result<View> {
-        let (cut, lanes, what) = match &options.lanes {
+        let (cut, lanes, mut what) = match &options.lanes {
             Lanes::Threads => return Ok(self),
             Lanes::Calls => cut::into_calls(&self, options.region == Region::Auto)?,
             Lanes::Tasks => cut::into_tasks(&self)?,
@@ -123,7 +123,11 @@ impl View {
         };
         let View { trace, locks, plan, summary, gpu_costs, .. } = self;
         let (kept, count) = (what.kept, lanes.len());
-        let summary = Summary { kept, lanes: count, generations: 1, cut: Some(what), ..summary };
+        let [inside, outside] = what.mathematics.map(u128::from);
+        let all = u128::from(summary.mathematics);
+        let mathematics = (all * inside).checked_div(inside + outside).unwrap_or(all) as u64;
+        what.outside += summary.mathematics - mathematics;
+        let summary = Summary { kept, mathematics, lanes: count, generations: 1, cut: Some(what), ..summary };
         Ok(View { trace, locks, plan, lanes, streams: Streams::Cut(cut), summary, gpu_costs })
     }
 

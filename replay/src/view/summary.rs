@@ -54,6 +54,8 @@ pub struct CutInto {
     pub kept: u64,
     /// Instructions of the region that are in no lane.
     pub outside: u64,
+    /// Calls of mathematical functions in lanes, and of the region that are in none.
+    pub mathematics: [u64; 2],
     /// Instructions of last turns that only found that there were no more.
     pub last_tests: u64,
     /// Times that a lane reached a barrier: lanes that are not threads don't wait there.
@@ -115,7 +117,8 @@ pub struct Summary {
     pub outside_main: u64,
     /// Instructions in the region that belong to synchronisation and the thread runtime.
     pub sync_runtime: u64,
-    /// Instructions in the region inside of mathematical functions of the C library.
+    /// Instructions in the lanes inside of mathematical functions of the C library: of the region's, where lanes are
+    /// parts of threads, the share that their calls are.
     pub mathematics: u64,
     /// Instructions of critical sections, where those were to be dropped.
     pub critical: u64,

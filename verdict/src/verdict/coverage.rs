@@ -31,12 +31,17 @@ pub struct Coverage {
     pub greatest: Option<(String, String, u64)>,
 }
 
-/// The part that holds most: one that `--region auto` chose from, or what ran outside of all of them.
+/// The part that holds most: one that `--region auto` chose from, what ran outside of all of them, or what threads ran
+/// beside lanes that are parts of them.
 fn greatest(summary: &Summary) -> Option<(String, String, u64)> {
     let in_parts: u64 = summary.shares.iter().map(|share| share.instructions).sum();
     let outside = summary.instructions.saturating_sub(in_parts);
     let others = summary.shares.iter().filter(|share| !share.is_taken);
     let most = others.max_by_key(|share| share.instructions).filter(|share| share.instructions >= outside);
+    let beside = summary.cut.as_ref().map_or(0, |cut| cut.outside);
+    if beside > most.map_or(outside, |share| share.instructions) {
+        return Some(("what threads ran there beside these lanes".to_owned(), "--lanes threads".to_owned(), beside));
+    }
     Some(match most {
         Some(share) => {
             let typed = match &share.name {

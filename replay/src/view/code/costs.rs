@@ -31,7 +31,7 @@ pub(in crate::view) fn of_segments(trace: &Trace, table: &SegmentTable, code: Co
         let target = || listing.last()?.target();
         let inside = leaves.then(|| target().and_then(|target| classifier.mathematics(target))).flatten();
         let Mathematics { instructions, table_loads } = inside.unwrap_or_default();
-        GpuCost { tenths: own + 10 * instructions, table_loads }
+        GpuCost { tenths: own + 10 * instructions, table_loads, calls_mathematics: inside.is_some() }
     };
     table.iter().map(|(id, _)| of(id)).collect()
 }

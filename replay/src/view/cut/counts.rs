@@ -5,6 +5,8 @@
 pub(super) struct Counts {
     pub kept: u64,
     pub outside: u64,
+    /// Calls of mathematical functions in lanes, and outside.
+    pub mathematics: [u64; 2],
     /// Of the last turns of loops that end with the test at the beginning.
     pub last_tests: u64,
     /// Times that a thread reached a loop.
@@ -57,6 +59,7 @@ impl Counts {
     pub fn add(&mut self, other: &Counts) {
         self.kept += other.kept;
         self.outside += other.outside;
+        self.mathematics = [0, 1].map(|index| self.mathematics[index] + other.mathematics[index]);
         self.last_tests += other.last_tests;
         self.entries += other.entries;
         self.barriers += other.barriers;

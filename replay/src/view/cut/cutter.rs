@@ -308,6 +308,7 @@ impl<'a, 'k> Cutter<'a, 'k> {
     ) -> Result<()> {
         let level = self.track.level();
         let accessed = self.track.run((code, segments.len()), total, sps, addresses);
+        self.counts.mathematics[usize::from(self.open.is_none())] += total.mathematics;
         let Some(open) = &mut self.open else {
             self.counts.outside += total.instructions;
             return Ok(());

@@ -363,6 +363,7 @@ impl<'a, 'k> MarkCutter<'a, 'k> {
     /// The thread runs these segments.
     fn run(&mut self, part: Part<'_>, sps: &mut &[i64], addresses: &mut &[u64]) -> Result<()> {
         self.track.run((part.code, part.segments.len()), &part.total, sps, addresses);
+        self.counts.mathematics[usize::from(self.open.is_none())] += part.total.mathematics;
         match &mut self.open {
             Some(open) => {
                 open.kept += part.total.instructions;

@@ -197,7 +197,7 @@ fn cut<'a>(
     rule: impl Fn() -> Rule<'a> + Sync,
     order: Order,
 ) -> Result<(Cut, Vec<LaneOrigin>, Counts, Order)> {
-    let briefs = Brief::all(view.segments());
+    let briefs = Brief::with_costs(view.segments(), &|id| view.gpu_cost(id));
     let most_accesses = if order == Order::Unknown { ACCESSES } else { 0 };
     let keeper = Keeper::beside((0..view.lanes.len()).filter_map(|lane| view.kept(lane)));
     let rows = AllRows::new(&view.plan.blocks.rows);
@@ -280,7 +280,7 @@ fn cut<'a>(
 }
 
 fn described((cut, lanes, counts, order): (Cut, Vec<LaneOrigin>, Counts, Order), what: String) -> Made {
-    let Counts { kept, outside, last_tests, barriers, dealt, .. } = counts;
+    let Counts { kept, outside, mathematics, last_tests, barriers, dealt, .. } = counts;
     let launches = lanes.last().map_or(0, |lane| lane.generation as usize + 1);
     let order = match order {
         Order::Threads => "numbered thread by thread, in the order in which each ran them",
@@ -312,6 +312,7 @@ fn described((cut, lanes, counts, order): (Cut, Vec<LaneOrigin>, Counts, Order),
             launches,
             kept,
             outside,
+            mathematics,
             last_tests,
             barriers,
             dealt,

@@ -52,6 +52,8 @@ impl<'a> AllRows<'a> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Total {
     pub instructions: u64,
+    /// How many of them call mathematical functions.
+    pub mathematics: u64,
     pub addresses: u32,
     /// How many of their stack pointers are recorded.
     pub recorded: u32,
@@ -66,6 +68,7 @@ pub(super) struct Total {
 impl Total {
     pub(super) fn add(&mut self, brief: &Brief) {
         self.instructions += u64::from(brief.instructions);
+        self.mathematics += u64::from(brief.gpu.calls_mathematics);
         self.addresses += brief.addresses;
         if brief.recorded {
             (self.recorded, self.sp) = (self.recorded + 1, 0);

@@ -9,7 +9,7 @@
 
 use flowgraph::{LoopId, NodeId, reached};
 use heuristics::SegmentTable;
-use machine::{Instruction, Operator, Register, Step};
+use machine::{Instruction, Operand, Operator, Register, Step};
 use rustc_hash::FxHashMap;
 use trace_format::{Kind, Pc};
 
@@ -65,12 +65,16 @@ struct Facts {
     ends_by_number: bool,
     /// So do both values that its test compares.
     by_both: bool,
+    /// And neither is a constant.
+    by_two: bool,
     /// A test of it compares no value that is a part of another.
     by_whole: bool,
     /// A turn starts threads: it is a team's share.
     forks: bool,
     /// A turn adds what hangs on the number of threads.
     steps_by_count: bool,
+    /// A turn adds to a thread's number what that counts for: each thread goes through those of the next ones.
+    runs_on: bool,
 }
 
 impl Given {
@@ -113,6 +117,11 @@ impl Given {
                         facts.entry(id).or_default().steps_by_count = true;
                     }
                 }
+                if runs_on(&state, instruction) {
+                    for id in loops.around(node).take(1) {
+                        facts.entry(id).or_default().runs_on = true;
+                    }
+                }
                 let name = instruction.kind().is_call().then(|| called(instruction.target()?)).flatten();
                 if name.as_deref().is_some_and(|name| name.starts_with("__kmpc_fork_call")) {
                     forking.push(function_of(instruction.pc()));
@@ -149,15 +158,19 @@ impl Given {
                     let facts = facts.entry(id).or_default();
                     facts.ends_by_number |= compared & (NUMBER | SHARE) != 0;
                     facts.by_whole |= compared & (NUMBER | SHARE) != 0 && compared & MIXED == 0;
+                    facts.by_two |= state.compared.iter().all(|from| from & (NUMBER | CONSTANT) == NUMBER);
                     facts.by_both |= state.compared.iter().all(|from| from & (NUMBER | MIXED) == NUMBER);
                 }
             }
         }
         let of = |id: LoopId| facts.get(&id).copied().unwrap_or_default();
         let mut given = Given { tests: Tests(tests), ..Given::default() };
-        for id in loops.ids().filter(|id| of(*id).ends_by_number && !of(*id).forks) {
-            let outer: Vec<LoopId> =
-                loops.outside(id).filter(|outer| of(*outer).ends_by_number && !of(*outer).forks).collect();
+        let is_shared = |id: LoopId| {
+            let Facts { ends_by_number, by_two, steps_by_count, runs_on, forks, .. } = of(id);
+            ends_by_number && !forks && (!runs_on || by_two || steps_by_count)
+        };
+        for id in loops.ids().filter(|id| is_shared(*id)) {
+            let outer: Vec<LoopId> = loops.outside(id).filter(|outer| is_shared(*outer)).collect();
             let deals = |outer: LoopId, inner: LoopId| of(outer).steps_by_count && of(inner).by_both;
             match outer[..] {
                 [] => given.loops.push(id),
@@ -211,6 +224,17 @@ impl Given {
             }
         }
         all
+    }
+}
+
+/// Whether an instruction adds to the thread's number, multiplied as it is, as much as the next one's is more.
+fn runs_on(state: &State, instruction: Instruction) -> bool {
+    match instruction.step() {
+        Step::Update { operator: Operator::Add, acc, by: Operand::Constant(by), to, .. } if acc == to => {
+            let value = state.value(acc, instruction);
+            value.from & (NUMBER | SHARE) == NUMBER && value.times == Some(by)
+        }
+        _ => false,
     }
 }
 

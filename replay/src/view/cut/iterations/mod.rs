@@ -2,6 +2,7 @@
 //! their turns being the iterations of the source.
 
 mod counter;
+mod doubts;
 mod given;
 pub(super) mod loops;
 mod merging;
@@ -14,11 +15,11 @@ use flowgraph::LoopId;
 use heuristics::{SegmentId, SegmentTable};
 use trace_format::{Pc, Trace};
 
+use self::doubts::{About, Asked, Doubt, MOST_UNSURE, Weights, doubts};
 use self::given::Given;
 use self::loops::LoopsOf;
 use self::turns::{Finder, Turns};
 use self::values::is_asked;
-use super::counts::Told;
 use super::cutter::Rule;
 use super::{Made, Order, cut, described, named};
 use crate::survey::Survey;
@@ -110,28 +111,53 @@ pub(in crate::view) fn into_turns(view: &View, which: &WhichLoops, bodies: &[Pc]
         if given.loops.contains(id) { finder.turns(*id) } else { Turns::at_header(&loops, *id) }
     };
     let turns: Vec<Turns> = wanted.iter().map(turns).collect();
-    let plan = loops.plan((&wanted, &turns), segments, &is_dispatch, &deals_each, &writes);
-    let order = match () {
-        () if wanted.iter().any(|id| loops.parent(*id).is_some_and(deals) || given.cyclic.contains(id)) => {
-            Order::Chunks
-        }
-        () if !one_each.is_empty() => Order::Unknown,
-        () if wanted.iter().any(|id| loops.parent(*id).is_some_and(is_dispatch)) => Order::Unknown,
-        () => Order::Threads,
+    let cut_into = |wanted: &[LoopId], turns: &[Turns]| {
+        let plan = loops.plan((wanted, turns), segments, &is_dispatch, &deals_each, &writes);
+        let order = match () {
+            () if wanted.iter().any(|id| loops.parent(*id).is_some_and(deals) || given.cyclic.contains(id)) => {
+                Order::Chunks
+            }
+            () if wanted.iter().any(|id| one_each.contains(id)) => Order::Unknown,
+            () if wanted.iter().any(|id| loops.parent(*id).is_some_and(is_dispatch)) => Order::Unknown,
+            () => Order::Threads,
+        };
+        cut(view, || Rule::Turns(&plan), order)
     };
-    let made = cut(view, || Rule::Turns(&plan), order)?;
-    let places: Vec<String> = wanted.iter().map(|id| named(&view.trace, loops.ends(*id, segments).0)).collect();
+    let mut made = cut_into(&wanted, &turns)?;
+    let asked = Asked { which, wanted: &wanted, loops: &loops, segments, pieces, one_each: &one_each, turns: &turns };
+    let doubts = doubts(&view.trace, &asked, &given, &made.2);
+    let is_sure = |number: usize| doubts.iter().all(|doubt| doubt.about != About::Loop(number));
+    let (sure, of_sure): (Vec<LoopId>, Vec<Turns>) = wanted
+        .iter()
+        .copied()
+        .zip(turns.iter().cloned())
+        .enumerate()
+        .filter(|(n, _)| is_sure(*n))
+        .map(|(_, l)| l)
+        .unzip();
+    let mut is_withheld = *which == WhichLoops::Worksharing;
+    let mut taken = &wanted;
+    if is_withheld && !sure.is_empty() && doubts.iter().all(|doubt| doubt.about != About::All) {
+        let certain = if sure.len() < wanted.len() { Some(cut_into(&sure, &of_sure)?) } else { None };
+        let is_missed = doubts.iter().any(|doubt| doubt.about == About::Missed);
+        let kept = certain.as_ref().map_or(&made.2, |certain| &certain.2);
+        if Weights::of(view, &made.2).unsure(kept, is_missed) <= MOST_UNSURE {
+            (taken, is_withheld) = (&sure, false);
+            made = certain.unwrap_or(made);
+        }
+    }
+    let places: Vec<String> = taken.iter().map(|id| named(&view.trace, loops.ends(*id, segments).0)).collect();
     let listed = match &places[..] {
         [one] => format!("iterations of the loop at {one}"),
         [first, second] => format!("iterations of the loops at {first} and {second}"),
         several => format!("iterations of {} loops, the first at {}", several.len(), several[0]),
     };
-    let (told, missed) = (made.2.told.clone(), made.2.missed);
     let mut made = described(made, listed);
-    made.2.loops = wanted.iter().map(|id| loops.taken(*id, segments)).collect();
-    let asked = Asked { which, wanted: &wanted, loops: &loops, segments, pieces, one_each: &one_each, turns: &turns };
-    made.2.is_withheld = *which == WhichLoops::Worksharing;
-    made.2.doubts = doubts(&view.trace, &asked, &given, (&told, missed));
+    made.2.loops = taken.iter().map(|id| loops.taken(*id, segments)).collect();
+    made.2.is_withheld = is_withheld;
+    let left_out = |doubt: &Doubt| !is_withheld && *which == WhichLoops::Worksharing && doubt.about != About::Missed;
+    let said = |doubt: Doubt| if left_out(&doubt) { format!("left out: {}", doubt.why) } else { doubt.why };
+    made.2.doubts = doubts.into_iter().map(said).collect();
     Ok(made)
 }
 
@@ -146,88 +172,11 @@ fn asking(view: &View, bodies: &[Pc]) -> Vec<Pc> {
     all
 }
 
-/// Which loops were asked for, and what was found.
-struct Asked<'a> {
-    which: &'a WhichLoops,
-    wanted: &'a [LoopId],
-    loops: &'a LoopsOf<'a>,
-    segments: &'a SegmentTable,
-    pieces: &'a [Pc],
-    one_each: &'a [LoopId],
-    turns: &'a [Turns],
-}
-
-/// Why turns may be other things than iterations.
-fn doubts(trace: &Trace, asked: &Asked, given: &Given, (told, missed): (&[Told], u64)) -> Vec<String> {
-    let Asked { which, wanted, loops, pieces, one_each, turns, segments } = asked;
-    let mut all = Vec::new();
-    let at = |id: LoopId| named(trace, loops.ends(id, segments).0);
-    let is_worksharing = **which == WhichLoops::Worksharing;
-    let function_of = |pc: Pc| trace.symbol_of(pc).map(|symbol| symbol.pc);
-    let has_loop = |function: Pc| wanted.iter().any(|id| function_of(loops.ends(*id, segments).0) == Some(function));
-    let is_given = |id: &LoopId| given.loops.contains(id) || one_each.contains(id);
-    let is_in_parts = |(number, id): &(usize, &LoopId)| given.in_parts.contains(id) && !told[*number].are_all();
-    for (_, id) in wanted.iter().enumerate().filter(is_in_parts) {
-        all.push(format!(
-            "the loop at {} ends by a part of its thread's share: a lane may be several iterations, as where the \
-             compiler vectorised or unrolled it; {PLAINLY}",
-            at(*id)
-        ));
-    }
-    for (number, id) in wanted.iter().enumerate().filter(|(number, _)| turns[*number].is_incomplete) {
-        if turns[number].may_be_chunks && told[number].assumed > 0 || !told[number].are_all() {
-            all.push(format!("some iterations may run in other code than the loop at {}; {PLAINLY}", at(*id)));
-        }
-    }
-    let unlike = told.iter().zip(*wanted).filter(|(told, id)| told.unlike > 0 && (is_worksharing || is_given(id)));
-    for (told, id) in unlike {
-        all.push(format!(
-            "{} lanes were made of {} iterations that the runtime gave to the loop at {}: the compiler may have \
-             unrolled or vectorised it, or it is another one; {PLAINLY}, or name the loop with --loop",
-            told.lanes,
-            told.iterations,
-            at(*id)
-        ));
-    }
-    if is_worksharing && missed > 0 {
-        all.push(format!(
-            "{missed} iterations that the runtime gave out are in no lane: the compiler may have unrolled their loop; \
-             {PLAINLY}, or name the loop with --loop"
-        ));
-    }
-    if is_worksharing && pieces.is_empty() && !wanted.iter().any(is_given) {
-        all.push(format!(
-            "no loop was found whose end hangs on what OpenMP gave its thread: taken is {}; name the loop with --loop \
-             (`replay --loops` lists those that ran)",
-            wanted.iter().map(|id| at(*id)).collect::<Vec<_>>().join(" and ")
-        ));
-    } else if is_worksharing && let Some(function) = given.lost.iter().find(|function| !has_loop(**function)) {
-        all.push(format!(
-            "of the iterations that {} shares out no loop was found: they are in no lane; {PLAINLY}, or name the loop \
-             with --loop",
-            named(trace, *function)
-        ));
-    }
-    let is_taskloop = |name: &str| name.starts_with("__kmpc_taskloop") || name.starts_with("GOMP_taskloop");
-    if is_worksharing && pieces.is_empty() && calls(trace, segments).any(|(_, name)| is_taskloop(name)) {
-        all.push(
-            "a taskloop ran, and the trace does not say which iterations its pieces have: none of them is a lane; \
-             trace it again, or take --lanes tasks"
-                .to_owned(),
-        );
-    }
-    all
-}
-
-/// How to get a loop of which a turn is an iteration.
-const PLAINLY: &str = "mark its iterations (lockstep cc --mark-iterations), or build it without that \
-                       (-fno-unroll-loops -fno-tree-vectorize, clang: -fno-vectorize) and trace again";
-
 fn no_loop(which: &WhichLoops) -> Error {
     Error::Request(match which {
         WhichLoops::Worksharing => {
-            "no OpenMP parallel region of the trace ran a loop: name a loop with --loop FILE:LINE (`replay --loops` \
-             lists those that ran)"
+            "no OpenMP parallel region of the trace ran a loop: take threads as lanes (without --lanes), where each \
+             does what its number says, or name a loop with --loop FILE:LINE (`replay --loops` lists those that ran)"
                 .to_owned()
         }
         WhichLoops::At(_) | WhichLoops::Near(_) => {

@@ -71,9 +71,14 @@ impl Finder<'_> {
             let ahead = loops.test(id);
             let is_ahead = *next != header && ahead.contains(test);
             let ahead: Vec<NodeId> = ahead.into_iter().take_while(|node| node != test).chain([*test]).collect();
-            // An iteration that finds nothing to do only looks.
-            let works = |node: &NodeId| self.does_more(of_place[node.index()]);
-            if is_ahead && !ahead.iter().any(works) {
+            // An iteration that finds nothing to do only looks, and counts before the test.
+            let works = |node: &&NodeId| self.does_more(of_place[node.index()]);
+            let row: Vec<SegmentId> = ahead.iter().map(|node| of_place[node.index()]).collect();
+            let is_idle = || {
+                self.counts_on(&row)
+                    && !loops.members(id).iter().filter(|node| !ahead.contains(node)).any(|n| works(&n))
+            };
+            if is_ahead && !ahead.iter().any(|node| works(&node)) && !is_idle() {
                 turns.aside.extend(ahead);
                 turns.begins.insert(*next);
             } else if let Some((steps, behind)) = self.steps(*next, id, &of_place) {
@@ -106,16 +111,17 @@ impl Finder<'_> {
         let entries: BTreeSet<NodeId> = loops.members(id).iter().copied().filter(is_entry).collect();
         // A turn that begins by counting would differ from the first, which enters behind that.
         for node in turns.begins.clone() {
-            let next = graph.successors(node).first().filter(|_| graph.successors(node).len() == 1);
-            let is_only_way =
-                |next: NodeId| graph.predecessors(next).iter().all(|from| *from == node || !loops.contains(id, *from));
-            if let Some(next) = next.filter(|next| entries.contains(*next) && is_only_way(**next))
-                && !entries.contains(&node)
-                && self.only_counts(of_place[node.index()])
+            let row = self.row(node, &of_place, &entries);
+            let is_last = |from: &NodeId| row.last() == Some(from) || !loops.contains(id, *from);
+            if let [next] = graph.successors(row[row.len() - 1])
+                && entries.contains(next)
+                && !turns.aside.contains(next)
+                && graph.predecessors(*next).iter().all(is_last)
+                && row.iter().all(|one| !entries.contains(one) && self.only_counts(of_place[one.index()]))
             {
                 turns.begins.remove(&node);
                 turns.begins.insert(*next);
-                turns.aside.insert(node);
+                turns.aside.extend(row);
             }
         }
         turns.enters = entries.iter().copied().filter(|node| !turns.aside.contains(node)).collect();
@@ -158,20 +164,27 @@ impl Finder<'_> {
         self.segments[segment].last().kind.is_call() || (self.writes)(segment)
     }
 
+    /// What stands in a row from here on, before any of `ends`, and neither calls nor writes: it may have been cut.
+    fn row(&self, from: NodeId, of_place: &[SegmentId], ends: &BTreeSet<NodeId>) -> Vec<NodeId> {
+        let graph = self.loops.graph();
+        let mut row = vec![from];
+        while let [next] = graph.successors(row[row.len() - 1])
+            && graph.predecessors(*next).len() == 1
+            && !row.contains(next)
+            && !ends.contains(next)
+            && !self.works(of_place[next.index()])
+        {
+            row.push(*next);
+        }
+        row
+    }
+
     /// Where code from here on only counts on to the next iteration, row by row: that code, and where it ends.
     ///
     /// Example: `x += 1; if (x == W) { y += 1; x = 0; }`, as gcc makes of `collapse(2)`.
     fn steps(&self, from: NodeId, id: LoopId, of_place: &[SegmentId]) -> Option<(BTreeSet<NodeId>, NodeId)> {
         let (loops, graph) = (self.loops, self.loops.graph());
-        // What stands in a row may have been cut.
-        let mut row = vec![from];
-        while let [next] = graph.successors(row[row.len() - 1])
-            && graph.predecessors(*next).len() == 1
-            && !row.contains(next)
-            && !self.works(of_place[next.index()])
-        {
-            row.push(*next);
-        }
+        let row = self.row(from, of_place, &BTreeSet::new());
         let last = row[row.len() - 1];
         let join = self.flow.immediate_post_dominator(PlaceId(last.0)).and_then(|pc| loops.node_at(pc))?;
         let segments: Vec<SegmentId> = row.iter().map(|node| of_place[node.index()]).collect();
@@ -212,12 +225,13 @@ impl Finder<'_> {
         is_asked && code().last().flatten().is_some_and(|last| last.kind() == Kind::Branch)
     }
 
-    /// Whether a segment does nothing but add constants to counters.
+    /// Whether a segment does nothing but add constants to counters and copy them.
     fn only_counts(&self, segment: SegmentId) -> bool {
         self.segments.listing(segment).iter().all(|instruction| {
-            instruction.is_some_and(|one| {
-                matches!(one.step(), Step::Update { operator: Operator::Add, acc, by: Operand::Constant(_), to, .. }
-                    if acc == to)
+            instruction.is_some_and(|one| match one.step() {
+                Step::Update { operator: Operator::Add, acc, by: Operand::Constant(_), to, .. } => acc == to,
+                Step::Copy { from: Operand::Register(_), to: Operand::Register(_), .. } => true,
+                _ => one.kind() == Kind::Jump && one.memory().is_empty(),
             })
         })
     }

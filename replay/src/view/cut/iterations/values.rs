@@ -19,7 +19,7 @@ pub(super) struct Value {
 pub(super) const NUMBER: u8 = 1;
 /// How many threads the team has, or what a runtime says of the way from one chunk to the next.
 pub(super) const COUNT: u8 = 2;
-/// A thread's share: what something else than a sum or a copy made of the number of threads.
+/// A thread's share: what was divided by the number of threads.
 pub(super) const SHARE: u8 = 4;
 /// A constant was added to the number or bound.
 pub(super) const STEPPED: u8 = 8;
@@ -236,7 +236,7 @@ impl State {
         if instruction.memory().first().is_some_and(|memory| memory.access.reads) {
             from |= self.value(Operand::Memory, instruction).from;
         }
-        // What divides makes a share of a count, and a part of a share.
+        // What divides by a count makes a share, and a part of a share.
         let is_whole = matches!(
             instruction.operation(),
             Operation::ShiftLeft | Operation::Address | Operation::Extend | Operation::Negate | Operation::Not
@@ -244,7 +244,8 @@ impl State {
         if !is_whole && from & (NUMBER | SHARE) != 0 {
             from |= MIXED;
         }
-        if from & COUNT != 0 {
+        let divisor = || self.value(instruction.operand(0), instruction).from;
+        if instruction.operation() == Operation::Divide && divisor() & COUNT != 0 {
             from |= SHARE;
         }
         let times = self.times_of_other(instruction);
