@@ -176,7 +176,7 @@ const fn on_third(function: SyncFunction) -> Role {
     role(function, Argument::Register(2), Argument::None)
 }
 
-const fn alone(function: SyncFunction) -> Role {
+pub(super) const fn alone(function: SyncFunction) -> Role {
     role(function, Argument::None, Argument::None)
 }
 

@@ -8,7 +8,7 @@
 //!
 //! So are Rust's `Mutex` and `RwLock`, parking_lot's, and spin locks. A word is a lock where two threads took it, each
 //! gave it back as often as it took it, and none that takes it gave it without. Where a thread tries again, it takes
-//! the word once: from its first try on.
+//! the word once: from its first try on. Who never takes it may give it once: to begin with.
 //!
 //! A `cmpxchg` whose numbers are unknown may take a share, as of an `RwLock`, or be anything else: it is a share of a
 //! word that is also taken alone; and the word is taken alone by it where threads wait for the word in the kernel.
@@ -20,6 +20,7 @@
 
 mod acts;
 mod barriers;
+mod by_block;
 mod queues;
 mod tickets;
 mod uses;
@@ -27,9 +28,10 @@ mod uses;
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::Pc;
 
-use self::acts::{Act, Word};
+use self::acts::OnWord;
 pub(in crate::view) use self::acts::{Acts, Does};
 pub(in crate::view) use self::barriers::Barriers;
+use self::by_block::Act;
 use self::queues::Queues;
 use self::tickets::Tickets;
 use self::uses::Use;
@@ -66,12 +68,12 @@ impl OwnLocks {
             }
         }
         let never: FxHashSet<Pc> = threads.clone().flat_map(|thread| &thread.never).copied().collect();
-        let done = |act: &Act| resolved.get(&act.pc).copied().unwrap_or(Some(act.does));
+        let done = |act: &Act<OnWord>| resolved.get(&act.pc).copied().unwrap_or(Some(act.does.does));
         let mut places: FxHashMap<u64, FxHashSet<Pc>> = FxHashMap::default();
         for (word, of_thread) in threads.clone().flat_map(|thread| &thread.places) {
             places.entry(*word).or_default().extend(of_thread.difference(&refuted));
         }
-        let all_acts = || acts.by_block.iter().flat_map(|acts| acts.iter()).filter(|act| !refuted.contains(&act.pc));
+        let all_acts = || acts.words.acts.iter().filter(|act| !refuted.contains(&act.pc));
         let shares: FxHashSet<Pc> =
             all_acts().filter(|act| done(act) == Some(Does::MayTake)).map(|act| act.pc).collect();
         for (word, uses) in of_word {
@@ -84,6 +86,7 @@ impl OwnLocks {
             if (is_taken || waited.contains(&word))
                 && uses.iter().filter(takes).count() > 1
                 && uses.iter().filter(takes).all(is_given)
+                && uses.iter().filter(|used| !takes(used)).map(|used| used.strays).sum::<u32>() <= 1
             {
                 let is_shared = places.get(&word).is_some_and(|places| !places.is_disjoint(&shares));
                 all.words.insert(word, is_taken && is_shared);
@@ -91,7 +94,7 @@ impl OwnLocks {
         }
         places.retain(|word, _| all.words.contains_key(word));
         let places: FxHashSet<Pc> = places.into_values().flatten().collect();
-        let of_last = |act: &Act| matches!(act.word, Word::Unknown);
+        let of_last = |act: &Act<OnWord>| act.does.is_store && act.does.place.is_none();
         let those = all_acts().filter(|act| places.contains(&act.pc) && !never.contains(&act.pc));
         all.acts = those.filter_map(|act| Some((act.pc, (done(act)?, of_last(act))))).collect();
         all.add_queues(Queues::new(threads.clone().map(|thread| &thread.queues)));
