@@ -13,7 +13,7 @@ use trace_format::SyncFunction::{
 };
 use trace_format::names::demangled;
 
-use crate::images::sync_functions::{Argument, CONDITION_WAIT, Role, alone, on_first, role};
+use crate::images::sync_functions::{Argument, CONDITION_WAIT, RETURNS_NOTHING, Role, alone, on_first, role};
 
 /// The role of the function with this symbol, if it is such a wait, or wakes who waits.
 pub(super) fn by_name(symbol: &str) -> Option<Role> {
@@ -45,7 +45,7 @@ fn of_libcpp_for(symbol: &str) -> Option<Role> {
     let with = |function, argument| Some(role(function, Argument::Register(0), Argument::Constant(argument)));
     let name = symbol.trim_start_matches(|c: char| c.is_ascii_digit());
     let of_lock = |[takes, tries, gives]: [SyncFunction; 3], function: &str| match function {
-        "4lockEv" | "11lock_sharedEv" => Some(on_first(takes)),
+        "4lockEv" | "11lock_sharedEv" => Some(role(takes, Argument::Register(0), RETURNS_NOTHING)),
         "8try_lockEv" | "15try_lock_sharedEv" => with(tries, 2),
         "6unlockEv" | "13unlock_sharedEv" => Some(on_first(gives)),
         _ => None,
@@ -105,6 +105,27 @@ mod tests {
                 Some(role(ValueWait, Argument::Register(0), Argument::Constant(0))),
             ),
             ("_ZSt23__atomic_notify_addressIiEvPKT_b", None),
+            (
+                "_ZNSt3__119__shared_mutex_base11lock_sharedEv",
+                Some(role(ReadLock, Argument::Register(0), RETURNS_NOTHING)),
+            ),
+            ("_ZNSt3__119__shared_mutex_base6unlockEv", Some(on_first(ReadWriteUnlock))),
+            (
+                "_ZNSt3__121recursive_timed_mutex8try_lockEv",
+                Some(role(MutexTryLock, Argument::Register(0), Argument::Constant(2))),
+            ),
+            ("_ZNSt3__111timed_mutexC1Ev", None),
+            (
+                "_ZNSt3__131__arrive_barrier_algorithm_baseEPNS_24__barrier_algorithm_baseEh",
+                Some(role(BarrierWait, Argument::Register(0), Argument::Constant(2))),
+            ),
+            (
+                "_ZNSt3__123__cxx_atomic_notify_allEPVKv",
+                Some(role(ValueWait, Argument::Register(0), Argument::Constant(2))),
+            ),
+            ("_RNvNtNtCsjrHSEGnQ3l9_3std6thread9functions4park", Some(alone(ValueWait))),
+            ("_ZN3std4sync4mpmc4list16Channel$LT$T$GT$4recv17hbdb97d3e5f904cbcE", Some(alone(ValueWait))),
+            ("_ZN3std4sync4mpmc4list16Channel$LT$T$GT$4send17hbdb97d3e5f904cbcE", None),
             ("_RNvMs0_NtNtCsjrHSEGnQ3l9_3std4sync7barrierNtB5_7Barrier4wait", Some(on_first(BarrierWait))),
             ("_ZN3std4sync7barrier7Barrier4wait17h0123456789abcdefE", Some(on_first(BarrierWait))),
             ("_RNvMNtNtNtNtCsjrHSEGnQ3l9_3std3sys4sync7condvar5futexNtB2_7Condvar4wait", Some(CONDITION_WAIT)),

@@ -342,6 +342,10 @@ impl ThreadState<'_> {
                 && let Some(episode) = self.waits.next()
             {
                 self.meet(Control::Meet(*episode), batch);
+                // It waits for the others behind the function.
+                if left.argument == 2 && function == SyncFunction::BarrierWait {
+                    self.unordered.meets(self.counts.kept);
+                }
             }
             if function == SyncFunction::TeamsNext && result & 0xff != 0 {
                 self.team = self.teams.next().copied();
