@@ -284,18 +284,19 @@ fn as_marked(options: &ViewOptions, trace: &Trace) -> ViewOptions {
 }
 
 /// Waits that are seen, and order no lanes.
-fn unordered(trace: &Trace, plan: &Plan, (loops, conditions): (u64, usize), tickets: usize) -> Vec<String> {
+fn unordered(trace: &Trace, plan: &Plan, (loops, conditions): (u64, usize), doubtful: usize) -> Vec<String> {
     let mut all = Vec::new();
     if loops > 0 {
         all.push(format!(
-            "{loops} waits until another thread writes something, as at barriers made of atomics, or semaphores of C++"
+            "{loops} waits until another thread writes something, as at barriers made of atomics, \
+             semaphores of C++ or channels"
         ));
     }
     if conditions > 0 {
         all.push(format!("{conditions} condition variables that one thread signals for another"));
     }
-    if tickets > 0 {
-        all.push(format!("{tickets} words that may be ticket locks, at which nobody had to wait"));
+    if doubtful > 0 {
+        all.push(format!("{doubtful} words that may be locks, at which nobody had to wait"));
     }
     let handed_over = &plan.episodes.hand_overs;
     if handed_over.unknown_semaphores > 0 {

@@ -3,7 +3,7 @@
 use heuristics::SegmentTable;
 use machine::{Instruction, Operand, Operation, Register};
 use rustc_hash::{FxHashMap, FxHashSet};
-use trace_format::{BlockId, BlockTable, Pc, Trace};
+use trace_format::{BlockId, BlockTable, Kind, Pc, Trace};
 
 use super::super::is_in_library;
 use super::super::values::{self, Found, Place};
@@ -184,8 +184,27 @@ fn acts(code: &[Option<Instruction>], at: usize, one: Instruction, leading: Opti
         is_open |= known.is_none();
         known
     })?;
+    if does == Does::Takes && one.operation() == Operation::Exchange && !is_looked_at(code, at, one) {
+        return None;
+    }
     let size = one.address().map_or(0, |memory| memory.size);
     Some(OnWord { does, is_open, is_store: false, place: one.place(), size, at: by_register(one) })
+}
+
+/// Whether what the exchange of this number finds may be looked at: if not, it stores something that others wait for.
+fn is_looked_at(code: &[Option<Instruction>], at: usize, one: Instruction) -> bool {
+    let Some(register) = one.register(1).or_else(|| one.register(0)).map(|part| part.register) else { return true };
+    for behind in &code[at + 1..] {
+        let Some(behind) = behind else { return true };
+        let returns = behind.kind() == Kind::Return && register == Register::AX;
+        if returns || behind.reads() & register.bit() != 0 {
+            return true;
+        } else if behind.writes() & register.bit() != 0 {
+            return false;
+        }
+    }
+    // The block was cut there, or leads somewhere.
+    code.last().copied().flatten().is_none_or(|last| last.kind() == Kind::Plain)
 }
 
 /// What the instruction of this number does, if it may write 0 to memory outside of the frame.

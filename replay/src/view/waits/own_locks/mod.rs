@@ -10,6 +10,8 @@
 //! gave it back as often as it took it, and none that takes it gave it without. Where a thread tries again, it takes
 //! the word once: from its first try on. Who never takes it may give it once: to begin with.
 //!
+//! Where nothing looks at what `xchg` finds, it is a store, as of a flag that others wait for.
+//!
 //! A `cmpxchg` whose numbers are unknown may take a share, as of an `RwLock`, or be anything else: it is a share of a
 //! word that is also taken alone; and the word is taken alone by it where threads wait for the word in the kernel.
 //!
@@ -48,7 +50,7 @@ pub(in crate::view) struct OwnLocks {
     pub given_at: FxHashMap<u64, u64>,
     /// The words that are no locks, but barriers'.
     pub barriers: Barriers,
-    /// How many words may be ticket locks.
+    /// How many other words may be locks.
     pub doubtful: usize,
 }
 
@@ -83,13 +85,14 @@ impl OwnLocks {
                 let is_stored = used.once.as_ref().is_none_or(|once| once.iter().any(|pc| !never.contains(pc)));
                 !used.has && used.strays == 0 && is_stored && used.gives == used.takes + used.may_take
             };
-            if (is_taken || waited.contains(&word))
-                && uses.iter().filter(takes).count() > 1
+            let is_balanced = uses.iter().filter(takes).count() > 1
                 && uses.iter().filter(takes).all(is_given)
-                && uses.iter().filter(|used| !takes(used)).map(|used| used.strays).sum::<u32>() <= 1
-            {
+                && uses.iter().filter(|used| !takes(used)).map(|used| used.strays).sum::<u32>() <= 1;
+            if is_balanced && (is_taken || waited.contains(&word)) {
                 let is_shared = places.get(&word).is_some_and(|places| !places.is_disjoint(&shares));
                 all.words.insert(word, is_taken && is_shared);
+            } else if is_balanced && uses.iter().all(|used| used.sure == used.gives) {
+                all.doubtful += 1;
             }
         }
         places.retain(|word, _| all.words.contains_key(word));
@@ -118,6 +121,7 @@ impl OwnLocks {
         self.words.extend(tickets.words.into_iter().map(|word| (word, false)));
         self.acts.extend(tickets.gives.into_iter().map(|(pc, has_address)| (pc, (Does::Gives, !has_address))));
         self.acts.extend(tickets.draws.into_iter().map(|pc| (pc, (Does::Draws, false))));
-        (self.given_at, self.doubtful) = (tickets.served, tickets.doubtful);
+        self.given_at = tickets.served;
+        self.doubtful += tickets.doubtful;
     }
 }
