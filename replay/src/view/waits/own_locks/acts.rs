@@ -34,6 +34,8 @@ pub(super) struct OnWord {
     pub(super) does: Does,
     /// What it puts is not known from the code of its block.
     pub(super) is_open: bool,
+    /// It puts 0, clears bits, or counts up: what nobody does who shares a word that is counted.
+    pub(super) gives_all: bool,
     /// It is a plain store. Of those, the address was not recorded.
     pub(super) is_store: bool,
     /// The word's address, where it stands in the code.
@@ -188,7 +190,8 @@ fn acts(code: &[Option<Instruction>], at: usize, one: Instruction, leading: Opti
         return None;
     }
     let size = one.address().map_or(0, |memory| memory.size);
-    Some(OnWord { does, is_open, is_store: false, place: one.place(), size, at: by_register(one) })
+    let gives_all = one.operation() == Operation::And || values::adds(one).is_some_and(|(_, by)| by > 0);
+    Some(OnWord { does, is_open, gives_all, is_store: false, place: one.place(), size, at: by_register(one) })
 }
 
 /// Whether what the exchange of this number finds may be looked at: if not, it stores something that others wait for.
@@ -217,7 +220,8 @@ fn stores(code: &[Option<Instruction>], at: usize, leading: Option<&Code>) -> Op
         _ => return None,
     };
     let (does, is_open, place, size, at) = (Does::Gives, put.is_none(), one.place(), memory.size, by_register(one));
-    put.is_none_or(|put| put == 0).then_some(OnWord { does, is_open, is_store: true, place, size, at })
+    let gives_all = true;
+    put.is_none_or(|put| put == 0).then_some(OnWord { does, is_open, gives_all, is_store: true, place, size, at })
 }
 
 /// What a general register holds before the instruction of this number, where the code on the way there says so; before

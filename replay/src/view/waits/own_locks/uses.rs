@@ -24,7 +24,7 @@ pub(super) struct Use {
     pub(super) takes: u32,
     pub(super) may_take: u32,
     pub(super) gives: u32,
-    /// How often it gave it back by putting 0.
+    /// How often it gave it back as nobody does who has a share.
     pub(super) sure: u32,
     pub(super) strays: u32,
     /// Stores since it was taken last, by unknown addresses, each with how often it was run.
@@ -143,7 +143,7 @@ impl Uses {
                     self.refuted.extend(used.take(pc, &act));
                 }
                 Does::Gives | Does::MayGive if used.has => {
-                    used.sure += u32::from(act.does == Does::Gives);
+                    used.sure += u32::from(act.does == Does::Gives || act.gives_all);
                     used.give();
                     self.has.retain(|has| *has != word);
                 }
