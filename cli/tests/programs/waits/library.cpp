@@ -1,5 +1,5 @@
 // Waits of C++'s library (KIND) on LANES threads: 0 a barrier, 1 a latch for each round; 2 a semaphore of one place,
-// 3 turns by std::atomic::wait; 4 a shared mutex, 5 one with a time limit, tried, 6 a lock made of a mutex and a
+// 3 turns by std::atomic::wait; 4 a shared mutex, 5 one with a time limit, tried first, 6 a lock made of a mutex and a
 // condition variable; 7 queues of that kind, by which each thread hands on to the next. In each of ROUNDS rounds of 0 and
 // 1 one thread works, and the others wait for it.
 #include <atomic>
@@ -36,7 +36,9 @@ static void take() { lock.lock(); }
 static void give() { lock.unlock(); }
 #elif KIND == 5
 static std::timed_mutex lock;
-static void take() { while (!lock.try_lock()) std::this_thread::yield(); }
+static void take() {
+    if (!lock.try_lock()) lock.lock();
+}
 static void give() { lock.unlock(); }
 #elif KIND == 6
 static std::mutex of_flag;

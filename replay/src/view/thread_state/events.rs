@@ -267,7 +267,8 @@ impl ThreadState<'_> {
         if is_of_condition(function) {
             self.waits_at = self.conditions.next().copied().flatten();
             let is_wait = function == SyncFunction::ConditionWait;
-            if self.waits_at.is_none() && self.extents.is_open() && self.plan.lock_rule.are_taken() {
+            let is_own = self.extents.is_open() && !self.openmp.is_in();
+            if self.waits_at.is_none() && is_own && self.plan.lock_rule.are_taken() {
                 let UnorderedWaits { awaited, signalled, .. } = &mut self.unordered;
                 if is_wait { awaited } else { signalled }.insert(object);
             }

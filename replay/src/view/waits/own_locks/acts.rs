@@ -34,8 +34,9 @@ pub(super) struct OnWord {
     pub(super) does: Does,
     /// What it puts is not known from the code of its block.
     pub(super) is_open: bool,
-    /// It puts 0, clears bits, or counts up: what nobody does who shares a word that is counted.
-    pub(super) gives_all: bool,
+    /// It only puts something, clears bits, or counts up: it takes nothing, and gives no share of a word that is
+    /// counted down.
+    pub(super) only_gives: bool,
     /// It is a plain store. Of those, the address was not recorded.
     pub(super) is_store: bool,
     /// The word's address, where it stands in the code.
@@ -108,12 +109,16 @@ impl<'a> Acts<'a> {
                 sizes.insert(act.does.size);
             }
         }
-        self.words.acts.iter_mut().for_each(|act| act.does.does = known.get(&act.pc).copied().unwrap_or(Does::Gives));
+        let is_in = |pc: Pc, name| trace.symbol_of(pc).is_some_and(|symbol| symbol.name.contains(name));
+        for act in &mut self.words.acts {
+            act.does.does = known.get(&act.pc).copied().unwrap_or(Does::Gives);
+            // Without optimisation it is a function.
+            act.does.only_gives |= is_in(act.pc, "atomic") && is_in(act.pc, "store");
+        }
         let may_give = |act: &OnWord| sizes.contains(&act.size) && act.place.is_none_or(|place| taken.contains(&place));
         self.words.retain(|act| !act.is_store || may_give(act));
         let stores = self.words.acts.iter().filter(|act| act.does.is_store && act.does.place.is_none());
-        let is_of_atomics = |pc: &Pc| trace.symbol_of(*pc).is_some_and(|symbol| symbol.name.contains("atomic"));
-        self.of_atomics = stores.map(|act| act.pc).filter(is_of_atomics).collect();
+        self.of_atomics = stores.map(|act| act.pc).filter(|pc| is_in(*pc, "atomic")).collect();
         self.tickets.keep_if_any(|does| *does == tickets::Does::Draws);
         self.queues.keep_if_any(|does| *does == queues::Does::Queues);
         if self.counts.is_empty() {
@@ -186,12 +191,13 @@ fn acts(code: &[Option<Instruction>], at: usize, one: Instruction, leading: Opti
         is_open |= known.is_none();
         known
     })?;
-    if does == Does::Takes && one.operation() == Operation::Exchange && !is_looked_at(code, at, one) {
-        return None;
-    }
     let size = one.address().map_or(0, |memory| memory.size);
-    let gives_all = one.operation() == Operation::And || values::adds(one).is_some_and(|(_, by)| by > 0);
-    Some(OnWord { does, is_open, gives_all, is_store: false, place: one.place(), size, at: by_register(one) })
+    let only_gives = match one.operation() {
+        Operation::Exchange => !is_looked_at(code, at, one),
+        Operation::And => true,
+        _ => values::adds(one).is_some_and(|(_, by)| by > 0),
+    };
+    Some(OnWord { does, is_open, only_gives, is_store: false, place: one.place(), size, at: by_register(one) })
 }
 
 /// Whether what the exchange of this number finds may be looked at: if not, it stores something that others wait for.
@@ -220,8 +226,8 @@ fn stores(code: &[Option<Instruction>], at: usize, leading: Option<&Code>) -> Op
         _ => return None,
     };
     let (does, is_open, place, size, at) = (Does::Gives, put.is_none(), one.place(), memory.size, by_register(one));
-    let gives_all = true;
-    put.is_none_or(|put| put == 0).then_some(OnWord { does, is_open, gives_all, is_store: true, place, size, at })
+    let only_gives = true;
+    put.is_none_or(|put| put == 0).then_some(OnWord { does, is_open, only_gives, is_store: true, place, size, at })
 }
 
 /// What a general register holds before the instruction of this number, where the code on the way there says so; before
@@ -234,5 +240,28 @@ fn constant(code: &[Option<Instruction<'_>>], at: usize, register: Register, lea
             let begin = (*code.first()?)?.pc();
             leading?.constant_at(begin, register.index()).map(|constant| constant.cast_signed() & mask)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use machine::Table;
+
+    use super::*;
+
+    /// Whether `mov al, 1; xchg [rdi], al`, and these bytes behind it, take a lock.
+    fn takes(behind: &[u8]) -> bool {
+        let table = Table::row(Pc(0x100), &[&[0xb0, 1, 0x86, 0x07], behind].concat());
+        let code: Vec<_> = table.all().iter().collect();
+        acts(&code, 1, code[1].unwrap(), None).is_some_and(|act| act.does == Does::Takes && !act.only_gives)
+    }
+
+    #[test]
+    fn an_exchange_at_whose_result_nothing_looks_stores_what_others_wait_for() {
+        assert!(takes(&[0x84, 0xc0, 0x75, 0xf8]), "test al, al; jne");
+        assert!(takes(&[0xc3]), "ret");
+        assert!(takes(&[0x89, 0xda]), "the block was cut: mov edx, ebx");
+        assert!(!takes(&[0x75, 0xf8]), "jne");
+        assert!(!takes(&[0xb0, 0, 0x84, 0xc0, 0x75, 0xf8]), "mov al, 0; test al, al; jne");
     }
 }

@@ -117,3 +117,47 @@ impl<T: Copy + PartialEq> Since<T> {
         once.filter(|what| before.is_none_or(|before| before.contains(what))).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use trace_format::{Instruction, Kind, SpEffect};
+
+    use super::*;
+
+    #[test]
+    fn acts_are_found_by_block_with_their_addresses() {
+        let mut acts = ByBlock::default();
+        for memory in [&[1, 0, 2][..], &[0], &[1]] {
+            let one = |(i, memory): (usize, &u8)| Instruction {
+                pc: Pc(i as u64),
+                len: 1,
+                kind: Kind::Plain,
+                sp: SpEffect::Add(0),
+                memory: *memory,
+            };
+            let instructions = memory.iter().enumerate().map(one).collect();
+            acts.push(&Block { instructions, ..Block::default() }, |number| (number != 1).then_some(number));
+        }
+        let ran = |block, executed, addresses: &[u64]| -> Vec<(usize, Option<u64>)> {
+            acts.ran((BlockId(block), executed), addresses).map(|(act, address)| (act.number, address)).collect()
+        };
+        assert_eq!(ran(0, 3, &[64, 72, 80]), [(0, Some(64)), (2, Some(72))]);
+        assert_eq!(ran(0, 2, &[64]), [(0, Some(64))]);
+        assert_eq!(ran(0, 3, &[64]), [(0, Some(64))], "the block was left before");
+        assert_eq!(ran(1, 1, &[]), [(0, None)]);
+        acts.retain(|number| *number == 2);
+        assert!(!acts.has(BlockId(1)) && !acts.has(BlockId(2)) && acts.of(BlockId(0))[0].number == 2);
+        acts.keep_if_any(|number| *number == 0);
+        assert!(acts.is_empty() && !acts.has(BlockId(0)));
+    }
+
+    #[test]
+    fn what_is_done_once_each_time_is_known_in_the_order_of_the_last() {
+        let mut since = Since::default();
+        [1, 2, 3, 2].into_iter().for_each(|what| since.does(what));
+        let first = since.once(None);
+        assert_eq!(first, [1, 3]);
+        [3, 4, 1].into_iter().for_each(|what| since.does(what));
+        assert_eq!(since.once(Some(&first)), [3, 1]);
+    }
+}

@@ -128,7 +128,7 @@ impl Uses {
             };
             let Act { pc, does: act, .. } = act;
             let takes = matches!(act.does, Does::Takes | Does::MayTake);
-            if takes && self.refuted.contains(&pc) {
+            if takes && (act.only_gives || self.refuted.contains(&pc)) {
                 continue;
             }
             if takes && self.words.len() < MOST_WORDS {
@@ -143,7 +143,7 @@ impl Uses {
                     self.refuted.extend(used.take(pc, &act));
                 }
                 Does::Gives | Does::MayGive if used.has => {
-                    used.sure += u32::from(act.does == Does::Gives || act.gives_all);
+                    used.sure += u32::from(act.only_gives);
                     used.give();
                     self.has.retain(|has| *has != word);
                 }
