@@ -245,8 +245,8 @@ fn has_libcpp() -> bool {
     Command::new("clang++-19").args(arguments).output().is_ok_and(|output| output.status.success())
 }
 
-/// Where lanes do not wait, the figure must be said to be at most what it is. So it may be of a barrier where a compiler
-/// has left nothing of the function that waits.
+/// Where lanes do not wait, the figure must be said to be at most what it is. So it may be of a barrier where a
+/// compiler has left nothing of the function that waits.
 fn wrong_of_library(kind: usize, compiler: &[&str], optimisation: &str) -> Option<String> {
     let folder = tempfile::tempdir().unwrap();
     let define = format!("-DKIND={kind}");

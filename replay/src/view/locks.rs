@@ -64,8 +64,9 @@ pub(super) fn object_of(function: SyncFunction, object: u64) -> u64 {
 }
 
 /// Whether a lock function with this argument that returned this has the lock. Those of OpenMP do, unless the argument
-/// says that they only tried: 1, or 2 where they return a `bool`. So do those that return nothing: 3. For others 0 is success, and so is `EOWNERDEAD` of a robust mutex whose owner died. The
-/// functions return an `int`: the upper half of the register says nothing.
+/// says that they only tried: 1, or 2 where they return a `bool`. So do those that return nothing: 3. For others 0 is
+/// success, and so is `EOWNERDEAD` of a robust mutex whose owner died. The functions return an `int`: the upper half of
+/// the register says nothing.
 pub(super) fn has_taken(function: SyncFunction, argument: u64, result: u64) -> bool {
     const EOWNERDEAD: u32 = 130;
     let result = result as u32;

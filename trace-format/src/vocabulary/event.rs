@@ -56,8 +56,8 @@ pub enum SyncFunction {
     /// waits for, or the semaphore's first value.
     BarrierInit = 17,
     /// `pthread_barrier_wait`, Rust's `Barrier::wait`; object: the barrier. With the argument 1: the wait of C++'s
-    /// `std::barrier` or `std::latch`, which the thread has come to before. With 2: it comes there, and waits behind the
-    /// function.
+    /// `std::barrier` or `std::latch`, which the thread has come to before. With 2: it comes there, and waits behind
+    /// the function.
     BarrierWait = 18,
     /// `pthread_create`, `thrd_create`; object: the start routine.
     ThreadCreate = 19,
