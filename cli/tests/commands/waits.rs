@@ -255,8 +255,9 @@ fn wrong_of_library(kind: usize, compiler: &[&str], optimisation: &str) -> Optio
     let ((name, form), is_unknown) = (OF_LIBRARY[kind], is_at_most(&trace));
     let wrong = match (form, is_unknown) {
         (Some(Form::Barrier), true) if optimisation != "-O0" || compiler == LIBCPP => None,
-        (Some(_), true) => Some("at most".to_owned()),
-        (Some(form), false) => judged(&trace, &[form.right(1.0)]),
+        (Some(Form::Barrier), true) => Some("at most".to_owned()),
+        // The C library's own locks, as of malloc, may be waited for, too.
+        (Some(form), _) => judged(&trace, &[form.right(1.0)]),
         (None, _) => (!is_unknown).then(|| "not said to be at most that".to_owned()),
     };
     wrong.map(|found| format!("{name} of the library {compiler:?} {optimisation}: {found}"))
