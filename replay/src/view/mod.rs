@@ -296,7 +296,7 @@ fn unordered(trace: &Trace, plan: &Plan, (loops, conditions): (u64, usize), doub
         all.push(format!("{conditions} condition variables that one thread signals for another"));
     }
     if doubtful > 0 {
-        all.push(format!("{doubtful} words that may be locks, at which nobody had to wait"));
+        all.push(format!("{doubtful} words that may be locks or flags, at which nobody had to wait"));
     }
     let handed_over = &plan.episodes.hand_overs;
     if handed_over.unknown_semaphores > 0 {

@@ -100,7 +100,12 @@ impl OwnLocks {
         let of_last = |act: &Act<OnWord>| act.does.is_store && act.does.place.is_none();
         let those = all_acts().filter(|act| places.contains(&act.pc) && !never.contains(&act.pc));
         all.acts = those.filter_map(|act| Some((act.pc, (done(act)?, of_last(act))))).collect();
-        all.add_queues(Queues::new(threads.clone().map(|thread| &thread.queues)));
+        let queues = Queues::new(threads.clone().map(|thread| &thread.queues));
+        // Who queues waits for a flag.
+        if queues.words.is_empty() {
+            all.doubtful += flags(threads.clone().map(|thread| &thread.flags));
+        }
+        all.add_queues(queues);
         all.add(Tickets::new(threads.clone().map(|thread| &thread.tickets)));
         let is_lock = |word| all.words.contains_key(&word);
         let barriers = Barriers::new(threads.map(|thread| &thread.barriers), is_lock);
@@ -123,5 +128,30 @@ impl OwnLocks {
         self.acts.extend(tickets.draws.into_iter().map(|pc| (pc, (Does::Draws, false))));
         self.given_at = tickets.served;
         self.doubtful += tickets.doubtful;
+    }
+}
+
+/// How many words there are in which several threads put 0 and something else, and look at nothing: flags for which
+/// others may wait.
+fn flags<'a>(threads: impl Iterator<Item = &'a FxHashMap<u64, [bool; 2]>>) -> usize {
+    let mut of_word: FxHashMap<u64, ([bool; 2], usize)> = FxHashMap::default();
+    for (word, puts) in threads.flatten() {
+        let (all, threads) = of_word.entry(*word).or_default();
+        (*all, *threads) = ([all[0] | puts[0], all[1] | puts[1]], *threads + 1);
+    }
+    of_word.into_values().filter(|(puts, threads)| *puts == [true; 2] && *threads > 1).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flag_is_put_up_and_down_by_several_threads() {
+        let thread = |word, puts| [(word, puts)].into_iter().collect::<FxHashMap<u64, [bool; 2]>>();
+        let flags = |threads: &[FxHashMap<u64, [bool; 2]>]| flags(threads.iter());
+        assert_eq!(flags(&[thread(64, [true, false]), thread(64, [false, true])]), 1);
+        assert_eq!(flags(&[thread(64, [true, false]), thread(64, [true, false])]), 0);
+        assert_eq!(flags(&[thread(64, [true; 2]), thread(72, [true; 2])]), 0);
     }
 }

@@ -91,6 +91,8 @@ impl Use {
 pub(in crate::view) struct Uses {
     pub(super) words: FxHashMap<u64, Use>,
     pub(super) places: FxHashMap<u64, FxHashSet<Pc>>,
+    /// Words in which `xchg` only puts something: whether 0, and whether something else.
+    pub(super) flags: FxHashMap<u64, [bool; 2]>,
     /// Words that it waited for in the kernel.
     pub(super) waited: FxHashSet<u64>,
     /// The words that it has.
@@ -128,6 +130,10 @@ impl Uses {
             };
             let Act { pc, does: act, .. } = act;
             let takes = matches!(act.does, Does::Takes | Does::MayTake);
+            let is_flag = act.only_gives && !act.is_store && (takes || act.does == Does::Gives);
+            if is_flag && self.flags.len() < MOST_WORDS {
+                self.flags.entry(word).or_default()[usize::from(takes)] = true;
+            }
             if takes && (act.only_gives || self.refuted.contains(&pc)) {
                 continue;
             }
