@@ -64,16 +64,27 @@ pub(super) fn object_of(function: SyncFunction, object: u64) -> u64 {
 }
 
 /// Whether a lock function with this argument that returned this has the lock. Those of OpenMP do, unless the argument
-/// says that they only tried. For others 0 is success, and so is `EOWNERDEAD` of a robust mutex whose owner died. The
-/// functions return an `int`: the upper half of the register says nothing.
+/// says that they only tried: 1, or 2 where they return a `bool`. So do those that return nothing: 3. For others 0 is
+/// success, and so is `EOWNERDEAD` of a robust mutex whose owner died. The functions return an `int`: the upper half of
+/// the register says nothing.
 pub(super) fn has_taken(function: SyncFunction, argument: u64, result: u64) -> bool {
     const EOWNERDEAD: u32 = 130;
     let result = result as u32;
     match function {
         _ if argument == 1 => result != 0,
+        _ if argument == 2 => result as u8 != 0,
+        _ if argument == 3 => true,
         SyncFunction::CriticalEnter | SyncFunction::OrderedEnter => true,
         _ => matches!(result, 0 | EOWNERDEAD),
     }
+}
+
+/// Whether a thread that gives a lock so has taken it in a way that is not known, or another has for it, where it is
+/// not known to have it. The runtime takes turns at `ordered` sections, and `pthread_spin_init` is a function that
+/// gives, too.
+pub(super) fn is_only_given_by_who_has_it(function: SyncFunction) -> bool {
+    use SyncFunction::{CriticalLeave, MutexUnlock, ReadWriteUnlock};
+    matches!(function, MutexUnlock | ReadWriteUnlock | CriticalLeave)
 }
 
 /// Whether a turn of a loop that waits may have this in it: functions that wait, and locks, which the turn must give
@@ -216,6 +227,11 @@ impl Held {
         }
         self.held.push(HeldLock { object, shared, count: 1 });
         self.held.last().copied()
+    }
+
+    /// Whether the thread has the lock.
+    pub fn has(&self, object: u64) -> bool {
+        self.held.iter().any(|lock| lock.object == object)
     }
 
     /// The thread gives a lock back. The lock, when it has it no more.

@@ -97,7 +97,7 @@ impl View {
         summary.unsure_joins = unsure_joins;
         summary.loops = loops;
         summary.own_locks = followed.own_locks();
-        summary.unordered = unordered(trace, &plan, followed.unordered(), own_locks.doubtful);
+        summary.unordered = unordered(trace, &plan, followed.unordered(&threads), own_locks.doubtful);
         summary.waits_for_work = threads.iter().any(|thread| thread.waits_for_others);
         let task_runs = || threads.iter().flat_map(|thread| &thread.task_runs);
         summary.tasks = (task_runs().count(), task_runs().map(|run| run.instructions).sum());
@@ -288,15 +288,19 @@ fn as_marked(options: &ViewOptions, trace: &Trace) -> ViewOptions {
 }
 
 /// Waits that are seen, and order no lanes.
-fn unordered(trace: &Trace, plan: &Plan, loops: u64, tickets: usize) -> Vec<String> {
+fn unordered(trace: &Trace, plan: &Plan, (loops, conditions): (u64, usize), doubtful: usize) -> Vec<String> {
     let mut all = Vec::new();
     if loops > 0 {
         all.push(format!(
-            "{loops} waits until another thread writes something, as at barriers made of atomics, or semaphores of C++"
+            "{loops} waits until another thread writes something, as at barriers made of atomics, \
+             semaphores of C++ or channels"
         ));
     }
-    if tickets > 0 {
-        all.push(format!("{tickets} words that may be ticket locks, at which nobody had to wait"));
+    if conditions > 0 {
+        all.push(format!("{conditions} condition variables that one thread signals for another"));
+    }
+    if doubtful > 0 {
+        all.push(format!("{doubtful} words that may be locks or flags, at which nobody had to wait"));
     }
     let handed_over = &plan.episodes.hand_overs;
     if handed_over.unknown_semaphores > 0 {

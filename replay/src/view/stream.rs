@@ -12,6 +12,7 @@ use super::plan::Plan;
 use super::text::TextState;
 use super::thread_state::{Counts, ThreadState, push_control};
 use super::threads::Stayed;
+use super::waits::unordered::UnorderedWaits;
 use crate::lanes::kept::{Keeper, Kept};
 use crate::{Batch, Control, LaneStream, LockId, Result, Rows};
 
@@ -53,8 +54,8 @@ pub(super) trait Follower: Send {
 pub(super) struct Followed {
     /// Of its instructions.
     pub counts: Counts,
-    /// How often the thread waited in loops for what orders no lanes.
-    pub unordered: u64,
+    /// What it waited for that orders no lanes.
+    pub unordered: UnorderedWaits,
     /// The locks of the program's own that it took in the region.
     pub own_locks: BTreeSet<LockId>,
     /// When it reached the region; none: never.

@@ -11,6 +11,7 @@ use super::first_look::generations::Part;
 use super::plan::Plan;
 use super::stream::{Followed, Follower};
 use super::thread_state::{Counts, push_control};
+use super::waits::unordered::UnorderedWaits;
 use crate::{Batch, Code, Control};
 
 /// Where the thread stands.
@@ -119,7 +120,7 @@ impl Follower for TextState<'_> {
         let part = self.begin.map(|begin| Part { extent: 0, begin, kept_before: 0 });
         Followed {
             counts: Counts { kept: self.kept, ..Counts::default() },
-            unordered: 0,
+            unordered: UnorderedWaits::default(),
             own_locks: BTreeSet::new(),
             first: self.begin,
             begins_with: self.begins_with,

@@ -5,12 +5,14 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
-use trace_format::{Pc, Seq, ThreadId, Trace};
+use trace_format::{Pc, Seq, SyncFunction, ThreadId, Trace};
 
 use super::first_look::generations::{Part, Stay, WHOLE_THREAD, generations};
 use super::first_look::survey::ThreadSurvey;
 use super::plan::Plan;
 use super::stream::{self, Followed};
+use super::waits::conditions::ConditionCall;
+use super::waits::unordered::{self, UnorderedWaits};
 use super::{LeftOut, Summary};
 use crate::lanes::kept::Keeper;
 use crate::{Kept, LaneOrigin, LockId, Result};
@@ -40,9 +42,14 @@ impl Threads {
         generations(threads, &parts, &kept)
     }
 
-    /// How often threads waited in loops for what orders no lanes.
-    pub fn unordered(&self) -> u64 {
-        self.followed.iter().map(|one| one.unordered).sum()
+    /// How often threads waited in the region for what orders no lanes, and at how many condition variables.
+    pub fn unordered(&self, threads: &[ThreadSurvey]) -> (u64, usize) {
+        let waits = || self.followed.iter().map(|one| &one.unordered);
+        let is_wait = |call: &&ConditionCall| call.function == SyncFunction::ConditionWait;
+        let calls = threads.iter().flat_map(|thread| &thread.conditions);
+        let awaited: BTreeSet<u64> = calls.filter(is_wait).map(|call| call.condition).collect();
+        let conditions = unordered::conditions(waits(), |condition| awaited.contains(&condition));
+        (waits().map(UnorderedWaits::total).sum(), conditions)
     }
 
     /// The locks of the program's own that threads took in the region.

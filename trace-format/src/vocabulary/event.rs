@@ -15,10 +15,11 @@ pub struct Seq(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum SyncFunction {
-    /// `pthread_mutex_lock`, `_timedlock`, `_clocklock`; object: the mutex.
+    /// `pthread_mutex_lock`, `_timedlock`, `_clocklock`; object: the mutex. Argument: 3 where the function returns
+    /// nothing and so always has taken it, as those of GLib and libc++; likewise of the other locks.
     MutexLock = 0,
     /// `pthread_mutex_trylock`; argument: 1 where a result other than 0 says that the lock was taken
-    /// (`g_mutex_trylock`).
+    /// (`g_mutex_trylock`), 2 where the lowest byte of the result says so (libc++); likewise of the other locks.
     MutexTryLock = 1,
     /// `pthread_mutex_unlock`.
     MutexUnlock = 2,
@@ -55,7 +56,8 @@ pub enum SyncFunction {
     /// waits for, or the semaphore's first value.
     BarrierInit = 17,
     /// `pthread_barrier_wait`, Rust's `Barrier::wait`; object: the barrier. With the argument 1: the wait of C++'s
-    /// `std::barrier` or `std::latch`, which the thread has come to before.
+    /// `std::barrier` or `std::latch`, which the thread has come to before. With 2: it comes there, and waits behind
+    /// the function.
     BarrierWait = 18,
     /// `pthread_create`, `thrd_create`; object: the start routine.
     ThreadCreate = 19,
@@ -117,7 +119,8 @@ pub enum SyncFunction {
     /// `GOMP_doacross_post`, `__kmpc_doacross_post`; argument: the number of the iteration that is done, likewise.
     DoacrossPost = 41,
     /// `std::atomic::wait` of C++, which returns once another value is found; object: where. With the argument 1: a
-    /// semaphore of C++, which it is taken from.
+    /// semaphore of C++, which it is taken from; 2: a function that wakes those who wait there. Also Rust's
+    /// `thread::park`, and `recv` of its channels; object: 0.
     ValueWait = 42,
 }
 

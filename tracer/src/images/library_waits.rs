@@ -2,16 +2,24 @@
 //! are left of them in the program.
 //!
 //! libstdc++'s barriers, latches, semaphores and `std::atomic::wait` all wait in a function of one name, whose
-//! parameters tell for what; a compiler may have put its code into the caller's. Rust's are compiled into its library,
-//! with the names of the modules in which they stand, some of which have moved from version to version.
+//! parameters tell for what; a compiler may have put its code into the caller's. libc++'s are loops that come to a
+//! function of its library only if they last; those that wake who waits always do. Its locks that are more than one of
+//! pthreads are made of a mutex, condition variables and a state. Rust's are compiled into its library, with the names
+//! of the modules in which they stand, some of which have moved from version to version.
 
-use trace_format::SyncFunction::{BarrierWait, ConditionBroadcast, ConditionSignal, ValueWait};
+use trace_format::SyncFunction::{
+    self, BarrierWait, ConditionBroadcast, ConditionSignal, MutexLock, MutexTryLock, MutexUnlock, ReadLock,
+    ReadTryLock, ReadWriteUnlock, ValueWait, WriteLock, WriteTryLock,
+};
 use trace_format::names::demangled;
 
-use crate::images::sync_functions::{Argument, CONDITION_WAIT, Role, on_first, role};
+use crate::images::sync_functions::{Argument, CONDITION_WAIT, RETURNS_NOTHING, Role, alone, on_first, role};
 
 /// The role of the function with this symbol, if it is such a wait, or wakes who waits.
 pub(super) fn by_name(symbol: &str) -> Option<Role> {
+    if let Some(of_libcpp) = symbol.strip_prefix("_ZNSt3__1") {
+        return of_libcpp_for(of_libcpp);
+    }
     if let Some(of_cpp) = symbol.strip_prefix("_ZSt") {
         return of_cpp
             .trim_start_matches(|c: char| c.is_ascii_digit())
@@ -19,7 +27,7 @@ pub(super) fn by_name(symbol: &str) -> Option<Role> {
             .then(|| of_cpp_for(of_cpp));
     }
     let is_of_rust = symbol.starts_with("_R") || symbol.starts_with("_ZN3std");
-    let may_wait = ["7Barrier4wait", "7Condvar"].iter().any(|part| symbol.contains(part));
+    let may_wait = ["7Barrier4wait", "7Condvar", "park", "7Channel", "recv"].iter().any(|part| symbol.contains(part));
     (is_of_rust && may_wait).then(|| of_rust(&demangled(symbol))).flatten()
 }
 
@@ -32,11 +40,40 @@ fn of_cpp_for(symbol: &str) -> Role {
     on(ValueWait, u8::from(symbol.contains("_semaphore")))
 }
 
+/// Of libc++, whose namespace is left out.
+fn of_libcpp_for(symbol: &str) -> Option<Role> {
+    let with = |function, argument| Some(role(function, Argument::Register(0), Argument::Constant(argument)));
+    let name = symbol.trim_start_matches(|c: char| c.is_ascii_digit());
+    let of_lock = |[takes, tries, gives]: [SyncFunction; 3], function: &str| match function {
+        "4lockEv" | "11lock_sharedEv" => Some(role(takes, Argument::Register(0), RETURNS_NOTHING)),
+        "8try_lockEv" | "15try_lock_sharedEv" => with(tries, 2),
+        "6unlockEv" | "13unlock_sharedEv" => Some(on_first(gives)),
+        _ => None,
+    };
+    let of_mutex = name.strip_prefix("timed_mutex").or_else(|| name.strip_prefix("recursive_timed_mutex"));
+    match (of_mutex, name.strip_prefix("__shared_mutex_base")) {
+        (Some(function), _) => of_lock([MutexLock, MutexTryLock, MutexUnlock], function),
+        (_, Some(function)) if function.contains("_shared") => {
+            of_lock([ReadLock, ReadTryLock, ReadWriteUnlock], function)
+        }
+        (_, Some(function)) => of_lock([WriteLock, WriteTryLock, ReadWriteUnlock], function),
+        // The thread waits behind it.
+        _ if name.starts_with("__arrive_barrier_algorithm_base") => with(BarrierWait, 2),
+        _ if ["__libcpp_atomic_wait", "__libcpp_atomic_monitor"].iter().any(|n| name.starts_with(n)) => {
+            with(ValueWait, 0)
+        }
+        _ => name.starts_with("__cxx_atomic_notify").then(|| with(ValueWait, 2)).flatten(),
+    }
+}
+
 fn of_rust(name: &str) -> Option<Role> {
     let name = name.replace(['<', '>'], "");
     let path = name.strip_prefix("std::")?;
     match path.rsplit_once("::")? {
         ("sync::barrier::Barrier", "wait") => Some(on_first(BarrierWait)),
+        // It may return at once, as of a channel that is not empty.
+        (of, "park" | "park_timeout") if of.starts_with("thread") => Some(alone(ValueWait)),
+        (of, "recv" | "recv_timeout" | "recv_deadline") if of.starts_with("sync::mp") => Some(alone(ValueWait)),
         (of, wait) if of.ends_with("::Condvar") => match wait {
             // That of the system takes the mutex itself, and not what guards it.
             "wait" | "wait_timeout" | "wait_optional_timeout" if of.starts_with("sys") => Some(CONDITION_WAIT),
@@ -68,6 +105,27 @@ mod tests {
                 Some(role(ValueWait, Argument::Register(0), Argument::Constant(0))),
             ),
             ("_ZSt23__atomic_notify_addressIiEvPKT_b", None),
+            (
+                "_ZNSt3__119__shared_mutex_base11lock_sharedEv",
+                Some(role(ReadLock, Argument::Register(0), RETURNS_NOTHING)),
+            ),
+            ("_ZNSt3__119__shared_mutex_base6unlockEv", Some(on_first(ReadWriteUnlock))),
+            (
+                "_ZNSt3__121recursive_timed_mutex8try_lockEv",
+                Some(role(MutexTryLock, Argument::Register(0), Argument::Constant(2))),
+            ),
+            ("_ZNSt3__111timed_mutexC1Ev", None),
+            (
+                "_ZNSt3__131__arrive_barrier_algorithm_baseEPNS_24__barrier_algorithm_baseEh",
+                Some(role(BarrierWait, Argument::Register(0), Argument::Constant(2))),
+            ),
+            (
+                "_ZNSt3__123__cxx_atomic_notify_allEPVKv",
+                Some(role(ValueWait, Argument::Register(0), Argument::Constant(2))),
+            ),
+            ("_RNvNtNtCsjrHSEGnQ3l9_3std6thread9functions4park", Some(alone(ValueWait))),
+            ("_ZN3std4sync4mpmc4list16Channel$LT$T$GT$4recv17hbdb97d3e5f904cbcE", Some(alone(ValueWait))),
+            ("_ZN3std4sync4mpmc4list16Channel$LT$T$GT$4send17hbdb97d3e5f904cbcE", None),
             ("_RNvMs0_NtNtCsjrHSEGnQ3l9_3std4sync7barrierNtB5_7Barrier4wait", Some(on_first(BarrierWait))),
             ("_ZN3std4sync7barrier7Barrier4wait17h0123456789abcdefE", Some(on_first(BarrierWait))),
             ("_RNvMNtNtNtNtCsjrHSEGnQ3l9_3std3sys4sync7condvar5futexNtB2_7Condvar4wait", Some(CONDITION_WAIT)),

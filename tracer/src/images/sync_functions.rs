@@ -172,11 +172,14 @@ const fn tries(function: SyncFunction, object: u8) -> Role {
     role(function, Argument::Register(object), Argument::Constant(1))
 }
 
+/// The further argument of a function that always has its object when it returns.
+pub(super) const RETURNS_NOTHING: Argument = Argument::Constant(3);
+
 const fn on_third(function: SyncFunction) -> Role {
     role(function, Argument::Register(2), Argument::None)
 }
 
-const fn alone(function: SyncFunction) -> Role {
+pub(super) const fn alone(function: SyncFunction) -> Role {
     role(function, Argument::None, Argument::None)
 }
 
@@ -323,14 +326,14 @@ pub const TABLE: &[(&str, Role)] = &[
     ("omp_test_lock", tries(CriticalEnter, 0)),
     ("omp_test_nest_lock", tries(CriticalEnter, 0)),
     ("omp_unset_nest_lock", on_first(CriticalLeave)),
-    ("g_mutex_lock", on_first(MutexLock)),
+    ("g_mutex_lock", role(MutexLock, Argument::Register(0), RETURNS_NOTHING)),
     ("g_mutex_trylock", tries(MutexTryLock, 0)),
     ("g_mutex_unlock", on_first(MutexUnlock)),
     ("g_cond_wait", CONDITION_WAIT),
     ("g_cond_wait_until", CONDITION_WAIT),
     ("g_cond_signal", on_first(ConditionSignal)),
     ("g_cond_broadcast", on_first(ConditionBroadcast)),
-    ("flockfile", on_first(MutexLock)),
+    ("flockfile", role(MutexLock, Argument::Register(0), RETURNS_NOTHING)),
     ("ftrylockfile", on_first(MutexTryLock)),
     ("funlockfile", on_first(MutexUnlock)),
 ];

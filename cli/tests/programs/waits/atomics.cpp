@@ -1,5 +1,6 @@
 // Locks that a program makes of std::atomic (KIND) in the forms of kinds.c (FORM). Without optimisation the operations
-// are functions, and what they put is a parameter. 4 to 8: locks at which threads queue; from 9 on: barriers (ROUNDS); 14: turns; 15: nothing.
+// are functions, and what they put is a parameter. 4 to 8: locks at which
+// threads queue; from 9 on: barriers (ROUNDS); 14: turns; 15: nothing; 16 and 17: locks of flags.
 #include <atomic>
 #include <climits>
 #include <linux/futex.h>
@@ -180,6 +181,35 @@ static void meet(long id, int round) {
     while (turn.load() < round * LANES + id) sched_yield();
     turn.store(round * LANES + id + 1);
 }
+#elif KIND == 16 // a flag for each place in line, as T. Anderson's
+static std::atomic<bool> flags[2][LANES] = {{true}, {true}};
+static std::atomic<unsigned> places[2];
+static unsigned owner[2];
+static void take(int n) {
+    unsigned mine = places[n]++ % LANES;
+    while (!flags[n][mine]) sched_yield();
+    flags[n][mine] = false;
+    owner[n] = mine;
+    for (int i = 0; i < LANES; i++) sched_yield();
+}
+static void give(int n) { flags[n][(owner[n] + 1) % LANES] = true; }
+#elif KIND == 17 // numbers that threads choose, as in Lamport's bakery
+static std::atomic<int> chooses[2][LANES], numbers[2][LANES];
+static std::atomic<int> threads_so_far;
+static thread_local int self = threads_so_far++;
+static void take(int n) {
+    chooses[n][self] = 1;
+    int most = 0;
+    for (int i = 0; i < LANES; i++) most = numbers[n][i] > most ? numbers[n][i].load() : most;
+    numbers[n][self] = most + 1;
+    chooses[n][self] = 0;
+    for (int i = 0; i < LANES; i++) {
+        while (chooses[n][i]) sched_yield();
+        for (int one; (one = numbers[n][i]) && (one < most + 1 || one == most + 1 && i < self);) sched_yield();
+    }
+    for (int i = 0; i < LANES; i++) sched_yield();
+}
+static void give(int n) { numbers[n][self] = 0; }
 #else // no lock
 static void take(int) {}
 static void give(int) {}

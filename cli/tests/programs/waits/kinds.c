@@ -5,7 +5,6 @@
 // Barriers: in each of ROUNDS rounds one thread works, and the others wait for it.
 #define _GNU_SOURCE
 #include <errno.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
@@ -18,6 +17,7 @@
 #include <omp.h>
 #endif
 
+enum { FUTEX_WAIT, FUTEX_WAKE }; // musl has no header of the kernel
 enum { LANES = 8, SHORT = 200, WORK = 4000, ROUNDS = 16 };
 
 __attribute__((noinline)) static long inside(long turns) {

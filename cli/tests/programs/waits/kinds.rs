@@ -1,9 +1,11 @@
 // Rust's own locks, and spin locks of AtomicBool, in the forms of kinds.c: the first argument is the kind (mutex,
 // write, read, swap, compare), the second the form. Of the kinds barrier and condition, in each of ROUNDS rounds one
-// thread works, and the others wait for it.
+// thread works, and the others wait for it. Of the kinds channel and park, each thread waits for the one before it; of
+// the kind once, all wait for one.
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering::*};
-use std::sync::{Barrier, Condvar, Mutex, RwLock};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Barrier, Condvar, Mutex, OnceLock, RwLock};
 
 const LANES: usize = 8;
 const SHORT: u64 = 200;
@@ -69,11 +71,30 @@ fn main() {
             }
         }
     };
+    let (cell, next) = (OnceLock::new(), Mutex::new(vec![None; LANES]));
+    let (senders, receivers): (Vec<Sender<u64>>, Vec<Receiver<u64>>) = (0..LANES).map(|_| channel()).unzip();
     std::thread::scope(|scope| {
-        for id in 0..LANES {
-            let (locked, begin, meet) = (&locked, &begin, &meet);
+        for (id, receiver) in receivers.into_iter().enumerate() {
+            let (locked, begin, meet, cell, next) = (&locked, &begin, &meet, &cell, &next);
+            let sender = senders.get(id + 1).cloned();
             scope.spawn(move || {
+                next.lock().unwrap()[id] = Some(std::thread::current());
                 begin.wait();
+                match kind {
+                    "channel" if id > 0 => _ = black_box(receiver.recv()),
+                    "park" if id > 0 => std::thread::park(),
+                    "once" => _ = black_box(cell.get_or_init(|| inside(WORK))),
+                    _ => {}
+                }
+                if matches!(kind, "channel" | "park" | "once") {
+                    black_box(inside(WORK));
+                    match sender {
+                        Some(sender) if kind == "channel" => sender.send(1).unwrap(),
+                        Some(_) if kind == "park" => next.lock().unwrap()[id + 1].take().unwrap().unpark(),
+                        _ => {}
+                    }
+                    return;
+                }
                 if matches!(kind, "barrier" | "condition") {
                     for round in 0..ROUNDS {
                         if round % LANES == id {

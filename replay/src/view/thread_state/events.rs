@@ -9,6 +9,7 @@ use super::super::first_look::survey::is_barrier;
 use super::super::locks::{self, Action, HeldLock};
 use super::super::waits::conditions::is_of_condition;
 use super::super::waits::own_locks::Does;
+use super::super::waits::unordered::UnorderedWaits;
 use super::extents::{Belongs, Extent, Marked};
 use super::openmp::OpenMp;
 use super::{Expected, Pending, ThreadState, push_control};
@@ -241,13 +242,22 @@ impl ThreadState<'_> {
         }
         if function == SyncFunction::ValueWait && self.extents.is_open() && self.plan.lock_rule.are_taken() {
             match argument {
-                1 => self.unordered.waits_for_semaphore(),
+                1 => self.unordered.waits_surely(),
+                // It wakes who waits for a lock that it has given.
+                2 if self.plan.locks.id(object).is_some() => {}
                 _ => self.unordered.waits(self.counts.kept),
             }
         }
         let action = locks::action(function).filter(|_| !self.plan.locks.is_no_lock(function, object));
         let given = match action {
-            Some(Action::Give) => self.held.give(locks::object_of(function, object)),
+            Some(Action::Give) => {
+                let object = locks::object_of(function, object);
+                let is_known = self.held.has(object) || !self.extents.is_open();
+                if !is_known && self.plan.lock_rule.are_taken() && locks::is_only_given_by_who_has_it(function) {
+                    self.unordered.waits_surely();
+                }
+                self.held.give(object)
+            }
             Some(Action::Wait) => self.held.wait(argument),
             Some(Action::Take { .. }) | None => None,
         };
@@ -256,7 +266,13 @@ impl ThreadState<'_> {
         }
         if is_of_condition(function) {
             self.waits_at = self.conditions.next().copied().flatten();
-            if function != SyncFunction::ConditionWait {
+            let is_wait = function == SyncFunction::ConditionWait;
+            let is_own = self.extents.is_open() && !self.openmp.is_in();
+            if self.waits_at.is_none() && is_own && self.plan.lock_rule.are_taken() {
+                let UnorderedWaits { awaited, signalled, .. } = &mut self.unordered;
+                if is_wait { awaited } else { signalled }.insert(object);
+            }
+            if !is_wait {
                 self.wake(batch);
             }
         }
@@ -327,6 +343,10 @@ impl ThreadState<'_> {
                 && let Some(episode) = self.waits.next()
             {
                 self.meet(Control::Meet(*episode), batch);
+                // It waits for the others behind the function.
+                if left.argument == 2 && function == SyncFunction::BarrierWait {
+                    self.unordered.meets(self.counts.kept);
+                }
             }
             if function == SyncFunction::TeamsNext && result & 0xff != 0 {
                 self.team = self.teams.next().copied();

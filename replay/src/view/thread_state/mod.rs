@@ -412,7 +412,7 @@ impl Follower for ThreadState<'_> {
     fn followed(self) -> Followed {
         Followed {
             counts: self.counts,
-            unordered: self.unordered.total(),
+            unordered: self.unordered,
             own_locks: self.own_locks,
             first: self.extents.first(),
             begins_with: self.extents.begins_with(),

@@ -1,17 +1,22 @@
 //! Waits in loops of the program's own that order no lanes: what a thread waits for is no lock that it takes then, and
 //! no barrier.
 
+use std::collections::BTreeSet;
+
 /// How many instructions a thread runs at most between the loop in which it waits and the lock that it takes then.
 const NEAR: u64 = 256;
 
 /// Those of a thread.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(in crate::view) struct UnorderedWaits {
     /// How many instructions were kept when it waited last, where nothing has ordered that wait yet.
     last: Option<u64>,
     count: u64,
     /// How many were when it met others at a barrier at which it waits now.
     met: Option<u64>,
+    /// The condition variables that it waited for, and that it signalled, in no round of a barrier.
+    pub awaited: BTreeSet<u64>,
+    pub signalled: BTreeSet<u64>,
 }
 
 impl UnorderedWaits {
@@ -24,8 +29,8 @@ impl UnorderedWaits {
         self.last = Some(kept);
     }
 
-    /// The thread waits for a semaphore of C++, whatever it takes next.
-    pub fn waits_for_semaphore(&mut self) {
+    /// The thread waits for a semaphore of C++, whatever it takes next; or gives a lock that it was not seen to take.
+    pub fn waits_surely(&mut self) {
         self.count += 1;
     }
 
@@ -45,9 +50,20 @@ impl UnorderedWaits {
     }
 
     /// How many there were, at the thread's end.
-    pub fn total(self) -> u64 {
+    pub fn total(&self) -> u64 {
         self.count + u64::from(self.last.is_some())
     }
+}
+
+/// How many condition variables threads signal that wait for each other there. Where none of them waits, others do, or
+/// else nobody had to; `is_awaited` says whether some thread waits, wherever.
+pub(in crate::view) fn conditions<'a>(
+    threads: impl Iterator<Item = &'a UnorderedWaits> + Clone,
+    is_awaited: impl Fn(u64) -> bool,
+) -> usize {
+    let awaited: BTreeSet<u64> = threads.clone().flat_map(|thread| &thread.awaited).copied().collect();
+    let signalled: BTreeSet<u64> = threads.flat_map(|thread| &thread.signalled).copied().collect();
+    signalled.into_iter().filter(|one| awaited.contains(one) || !is_awaited(*one)).count()
 }
 
 #[cfg(test)]
@@ -71,5 +87,15 @@ mod tests {
         waits.meets(4000);
         waits.waits(4010);
         assert_eq!(waits.total(), 2);
+    }
+
+    #[test]
+    fn who_only_signals_others_waits_for_none_of_them() {
+        let signals = UnorderedWaits { signalled: [64].into(), ..UnorderedWaits::default() };
+        let waits = UnorderedWaits { awaited: [64].into(), ..UnorderedWaits::default() };
+        assert_eq!(conditions([signals.clone(), waits.clone()].iter(), |_| true), 1);
+        assert_eq!(conditions([waits].iter(), |_| true), 0);
+        assert_eq!(conditions([signals.clone()].iter(), |_| true), 0, "another thread waits");
+        assert_eq!(conditions([signals].iter(), |_| false), 1, "nobody had to");
     }
 }

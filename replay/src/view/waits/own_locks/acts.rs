@@ -3,10 +3,12 @@
 use heuristics::SegmentTable;
 use machine::{Instruction, Operand, Operation, Register};
 use rustc_hash::{FxHashMap, FxHashSet};
-use trace_format::{BlockId, Pc, Trace};
+use trace_format::{BlockId, BlockTable, Kind, Pc, Trace};
 
 use super::super::is_in_library;
 use super::super::values::{self, Found, Place};
+use super::barriers::Looks;
+use super::by_block::ByBlock;
 use super::{barriers, queues, tickets};
 use crate::waiting::Code;
 
@@ -26,137 +28,125 @@ pub(in crate::view) enum Does {
     Draws,
 }
 
-/// An instruction of a block that may act on a lock.
+/// What an instruction may do to a word that may be a lock.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Act {
-    pub(super) pc: Pc,
-    /// Which of the block's instructions it is.
-    pub(super) number: usize,
+pub(super) struct OnWord {
     pub(super) does: Does,
     /// What it puts is not known from the code of its block.
     pub(super) is_open: bool,
-    pub(super) word: Word,
+    /// It only puts something, clears bits, or counts up: it takes nothing, and gives no share of a word that is
+    /// counted down.
+    pub(super) only_gives: bool,
+    /// It is a plain store. Of those, the address was not recorded.
+    pub(super) is_store: bool,
+    /// The word's address, where it stands in the code.
+    pub(super) place: Option<u64>,
     /// How many bytes it has.
     pub(super) size: u16,
     /// By which register it finds the word, and how far from there.
     pub(super) at: Option<(Register, i64)>,
 }
 
-/// Which word an instruction acts on.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Word {
-    /// Its address stands in the code.
-    At(u64),
-    /// Which of the addresses that were recorded for the block is its address.
-    Recorded(usize),
-    /// Its address is unknown.
-    Unknown,
-}
-
-/// The instructions that may act on locks of the program's own.
+/// The instructions that may act on locks and barriers of the program's own.
 pub(in crate::view) struct Acts<'a> {
-    pub(super) by_block: Vec<Box<[Act]>>,
+    pub(super) words: ByBlock<OnWord>,
     /// Stores in functions that a symbol calls an atomic's, as without optimisation.
     pub(super) of_atomics: FxHashSet<Pc>,
-    pub(super) tickets: tickets::Acts,
-    pub(super) barriers: barriers::Acts<'a>,
-    pub(super) queues: queues::Acts,
+    pub(super) tickets: ByBlock<tickets::Does>,
+    pub(super) queues: ByBlock<queues::Does>,
+    pub(super) counts: ByBlock<()>,
+    /// By block, where some instruction counts.
+    pub(super) looks: Vec<Looks>,
     pub(super) table: &'a SegmentTable,
+    pub(super) blocks: &'a BlockTable,
 }
 
 impl<'a> Acts<'a> {
     /// Those of all blocks, outside of the C library and of runtimes.
     pub fn of(trace: &'a Trace, table: &'a SegmentTable, leading: Option<&Code>) -> Acts<'a> {
-        let code = |id| -> Vec<Option<Instruction<'_>>> {
-            table.of_block(id).iter().flat_map(|segment| table.listing(*segment).iter()).collect()
-        };
-        // What a block does not show another may, which came there by another way.
-        let mut known: FxHashMap<Pc, Does> = FxHashMap::default();
-        let mut by_block: Vec<Vec<Act>> = Vec::new();
-        let (mut taken, mut sizes) = (FxHashSet::default(), FxHashSet::default());
+        let mut all = Acts::none(trace, table);
         for (id, block) in trace.blocks().iter() {
-            let mut acts = Vec::new();
-            if block.instructions.iter().any(|i| i.memory > 0) {
-                let code = code(id);
-                let mut recorded = 0;
-                for (i, instruction) in block.instructions.iter().enumerate() {
-                    let (pc, at) = (instruction.pc, recorded);
-                    recorded += usize::from(instruction.memory);
-                    let mut is_open = false;
-                    let constant = |register| {
-                        let known = constant(&code, i, register, leading);
-                        is_open |= known.is_none();
-                        known
-                    };
-                    let atomic =
-                        code[i].filter(|one| one.is_atomic() && instruction.memory > 0 && !is_in_library(trace, pc));
-                    let Some(does) = atomic.and_then(|one| does(one, constant)) else { continue };
-                    let size = code[i].and_then(Instruction::address).map_or(0, |memory| memory.size);
-                    let (word, at) = (Word::Recorded(at), code[i].and_then(by_register));
-                    acts.push(Act { pc, number: i, does, is_open, word, size, at });
-                    if does == Does::Takes || is_open {
-                        taken.extend(code[i].and_then(Instruction::place));
-                        sizes.insert(size);
-                    }
-                    if !matches!(does, Does::MayTake | Does::MayGive) || !known.contains_key(&pc) {
-                        known.insert(pc, does);
-                    }
-                }
-            }
-            by_block.push(acts);
+            let code: Vec<_> = all.listing(id).collect();
+            let is_own = |number: usize| !is_in_library(trace, block.instructions[number].pc);
+            let atomic = |i: usize| code[i].filter(|one| one.is_atomic() && block.instructions[i].memory > 0);
+            let on_word = |i| atomic(i).map_or_else(|| stores(&code, i, leading), |one| acts(&code, i, one, leading));
+            all.words.push(block, |i| on_word(i).filter(|_| is_own(i)));
+            all.tickets.push(block, |i| tickets::does(&code, i).filter(|_| is_own(i)));
+            all.queues.push(block, |i| queues::does(&code, i).filter(|_| is_own(i)));
+            all.counts.push(block, |i| (atomic(i).is_some_and(barriers::counts) && is_own(i)).then_some(()));
+            all.looks.push(Looks::of(&code));
         }
-        by_block.iter_mut().flatten().for_each(|act| act.does = known[&act.pc]);
-        if !sizes.is_empty() {
-            for ((id, _), acts) in trace.blocks().iter().zip(&mut by_block) {
-                let code = code(id);
-                let stores = (0..code.len()).filter_map(|i| Some((i, may_store_nothing(&code, i, leading)?)));
-                acts.extend(stores.filter_map(|(number, (one, is_open))| {
-                    let memory = one.address().filter(|memory| sizes.contains(&memory.size))?;
-                    let word = match one.place() {
-                        Some(place) => taken.contains(&place).then_some(Word::At(place)),
-                        None => (!memory.is_in_frame()).then_some(Word::Unknown),
-                    };
-                    let (pc, does, size, at) = (one.pc(), Does::Gives, memory.size, by_register(one));
-                    let word = word.filter(|_| !is_in_library(trace, pc))?;
-                    Some(Act { pc, number, does, is_open, word, size, at })
-                }));
-                acts.sort_by_key(|act| act.number);
-            }
-        }
-        let stores = by_block.iter().flatten().filter(|act| matches!(act.word, Word::Unknown)).map(|act| act.pc);
-        let is_of_atomics = |pc: &Pc| trace.symbol_of(*pc).is_some_and(|symbol| symbol.name.contains("atomic"));
-        let of_atomics = stores.filter(is_of_atomics).collect();
-        let by_block = by_block.into_iter().map(Vec::into_boxed_slice).collect();
-        let (tickets, barriers) = (tickets::Acts::of(trace, table), barriers::Acts::of(trace, table));
-        let queues = queues::Acts::of(trace, table);
-        Acts { by_block, of_atomics, tickets, barriers, queues, table }
+        all.settle(trace);
+        all
     }
 
     /// Of a trace whose lanes are told as they are.
     pub fn none(trace: &'a Trace, table: &'a SegmentTable) -> Acts<'a> {
         Acts {
-            by_block: trace.blocks().iter().map(|_| Box::default()).collect(),
+            words: ByBlock::default(),
             of_atomics: FxHashSet::default(),
-            tickets: tickets::Acts::default(),
-            barriers: barriers::Acts::none(trace),
-            queues: queues::Acts::default(),
+            tickets: ByBlock::default(),
+            queues: ByBlock::default(),
+            counts: ByBlock::default(),
+            looks: Vec::new(),
             table,
+            blocks: trace.blocks(),
         }
+    }
+
+    /// What one block tells holds for others; what nothing can follow from goes.
+    fn settle(&mut self, trace: &Trace) {
+        // What a block does not show another may, which came there by another way.
+        let mut known: FxHashMap<Pc, Does> = FxHashMap::default();
+        let (mut taken, mut sizes) = (FxHashSet::default(), FxHashSet::default());
+        for act in self.words.acts.iter().filter(|act| !act.does.is_store) {
+            let does = act.does.does;
+            if !matches!(does, Does::MayTake | Does::MayGive) || !known.contains_key(&act.pc) {
+                known.insert(act.pc, does);
+            }
+            if does == Does::Takes || act.does.is_open {
+                taken.extend(act.does.place);
+                sizes.insert(act.does.size);
+            }
+        }
+        let is_in = |pc: Pc, name| trace.symbol_of(pc).is_some_and(|symbol| symbol.name.contains(name));
+        for act in &mut self.words.acts {
+            act.does.does = known.get(&act.pc).copied().unwrap_or(Does::Gives);
+            // Without optimisation it is a function.
+            act.does.only_gives |= is_in(act.pc, "atomic") && is_in(act.pc, "store");
+        }
+        let may_give = |act: &OnWord| sizes.contains(&act.size) && act.place.is_none_or(|place| taken.contains(&place));
+        self.words.retain(|act| !act.is_store || may_give(act));
+        let stores = self.words.acts.iter().filter(|act| act.does.is_store && act.does.place.is_none());
+        self.of_atomics = stores.map(|act| act.pc).filter(|pc| is_in(*pc, "atomic")).collect();
+        self.tickets.keep_if_any(|does| *does == tickets::Does::Draws);
+        self.queues.keep_if_any(|does| *does == queues::Does::Queues);
+        if self.counts.is_empty() {
+            self.looks = Vec::new();
+        }
+    }
+
+    /// The instructions of a block; none for each that is not known.
+    pub fn listing(&self, block: BlockId) -> impl DoubleEndedIterator<Item = Option<Instruction<'a>>> + use<'a> {
+        let table = self.table;
+        table.of_block(block).iter().flat_map(|segment| table.listing(*segment).iter())
+    }
+
+    /// The instruction of this number of a block.
+    pub fn instruction(&self, block: BlockId, number: usize) -> Option<Instruction<'a>> {
+        self.listing(block).nth(number)?
     }
 
     /// Whether the way that leads to some instruction tells what it does.
     pub fn need_ways(&self) -> bool {
-        let of_forms = !self.tickets.is_empty() || !self.barriers.is_empty() || !self.queues.is_empty();
-        of_forms || self.by_block.iter().flatten().any(|act| act.is_open)
+        let of_forms = !self.tickets.is_empty() || !self.counts.is_empty() || !self.queues.is_empty();
+        of_forms || self.words.acts.iter().any(|act| act.does.is_open)
     }
 
     /// Whether some instruction of the block may act on a lock.
     #[inline]
     pub fn has(&self, block: BlockId) -> bool {
-        !self.by_block[block.index()].is_empty()
-            || self.tickets.has(block)
-            || self.barriers.has(block)
-            || self.queues.has(block)
+        self.words.has(block) || self.tickets.has(block) || self.queues.has(block)
     }
 }
 
@@ -193,20 +183,51 @@ pub(super) fn does(instruction: Instruction, mut constant: impl FnMut(Register) 
     }
 }
 
-/// The instruction of this number, if it may write 0 to memory; and whether that is open.
-fn may_store_nothing<'a>(
-    code: &[Option<Instruction<'a>>],
-    at: usize,
-    leading: Option<&Code>,
-) -> Option<(Instruction<'a>, bool)> {
-    let instruction = code[at].filter(|one| one.operation() == Operation::Move)?;
-    let put = match instruction.operand(1) {
-        _ if instruction.operand(0) != Operand::Memory => return None,
+/// What an atomic instruction, that of this number, does to the word that it accesses.
+fn acts(code: &[Option<Instruction>], at: usize, one: Instruction, leading: Option<&Code>) -> Option<OnWord> {
+    let mut is_open = false;
+    let does = does(one, |register| {
+        let known = constant(code, at, register, leading);
+        is_open |= known.is_none();
+        known
+    })?;
+    let size = one.address().map_or(0, |memory| memory.size);
+    let only_gives = match one.operation() {
+        Operation::Exchange => !is_looked_at(code, at, one),
+        Operation::And => true,
+        _ => values::adds(one).is_some_and(|(_, by)| by > 0),
+    };
+    Some(OnWord { does, is_open, only_gives, is_store: false, place: one.place(), size, at: by_register(one) })
+}
+
+/// Whether what the exchange of this number finds may be looked at: if not, it stores something that others wait for.
+fn is_looked_at(code: &[Option<Instruction>], at: usize, one: Instruction) -> bool {
+    let Some(register) = one.register(1).or_else(|| one.register(0)).map(|part| part.register) else { return true };
+    for behind in &code[at + 1..] {
+        let Some(behind) = behind else { return true };
+        let returns = behind.kind() == Kind::Return && register == Register::AX;
+        if returns || behind.reads() & register.bit() != 0 {
+            return true;
+        } else if behind.writes() & register.bit() != 0 {
+            return false;
+        }
+    }
+    // The block was cut there, or leads somewhere.
+    code.last().copied().flatten().is_none_or(|last| last.kind() == Kind::Plain)
+}
+
+/// What the instruction of this number does, if it may write 0 to memory outside of the frame.
+fn stores(code: &[Option<Instruction>], at: usize, leading: Option<&Code>) -> Option<OnWord> {
+    let one = code[at].filter(|one| one.operation() == Operation::Move && one.operand(0) == Operand::Memory)?;
+    let memory = one.address().filter(|memory| one.place().is_some() || !memory.is_in_frame())?;
+    let put = match one.operand(1) {
         Operand::Constant(put) => Some(put),
         Operand::Register(part) => constant(code, at, part.register, leading),
         _ => return None,
     };
-    put.is_none_or(|put| put == 0).then_some((instruction, put.is_none()))
+    let (does, is_open, place, size, at) = (Does::Gives, put.is_none(), one.place(), memory.size, by_register(one));
+    let only_gives = true;
+    put.is_none_or(|put| put == 0).then_some(OnWord { does, is_open, only_gives, is_store: true, place, size, at })
 }
 
 /// What a general register holds before the instruction of this number, where the code on the way there says so; before
@@ -219,5 +240,28 @@ fn constant(code: &[Option<Instruction<'_>>], at: usize, register: Register, lea
             let begin = (*code.first()?)?.pc();
             leading?.constant_at(begin, register.index()).map(|constant| constant.cast_signed() & mask)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use machine::Table;
+
+    use super::*;
+
+    /// Whether `mov al, 1; xchg [rdi], al`, and these bytes behind it, take a lock.
+    fn takes(behind: &[u8]) -> bool {
+        let table = Table::row(Pc(0x100), &[&[0xb0, 1, 0x86, 0x07], behind].concat());
+        let code: Vec<_> = table.all().iter().collect();
+        acts(&code, 1, code[1].unwrap(), None).is_some_and(|act| act.does == Does::Takes && !act.only_gives)
+    }
+
+    #[test]
+    fn an_exchange_at_whose_result_nothing_looks_stores_what_others_wait_for() {
+        assert!(takes(&[0x84, 0xc0, 0x75, 0xf8]), "test al, al; jne");
+        assert!(takes(&[0xc3]), "ret");
+        assert!(takes(&[0x89, 0xda]), "the block was cut: mov edx, ebx");
+        assert!(!takes(&[0x75, 0xf8]), "jne");
+        assert!(!takes(&[0xb0, 0, 0x84, 0xc0, 0x75, 0xf8]), "mov al, 0; test al, al; jne");
     }
 }

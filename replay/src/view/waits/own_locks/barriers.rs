@@ -14,94 +14,34 @@
 //! arrived++; while (arrived < n) sched_yield();
 //! ```
 
-use heuristics::SegmentTable;
 use machine::{Instruction, Operation};
 use rustc_hash::{FxHashMap, FxHashSet};
-use trace_format::{Block, BlockId, Kind, Pc, Trace};
+use trace_format::{BlockId, Kind, Pc};
 
-use super::super::is_in_library;
 use super::super::values::adds;
+use super::acts::Acts;
 
-/// An instruction that counts.
-#[derive(Clone, Copy, Debug)]
-struct Act {
-    pc: Pc,
-    number: usize,
-    /// Which of the block's recorded addresses is its own.
-    recorded: usize,
+/// What a block does to memory.
+pub(super) struct Looks {
+    /// It loads from there and stores nowhere, except in the frame.
+    only: bool,
+    /// The addresses in its code from which it loads.
+    at: Box<[u64]>,
 }
 
-/// The instructions that count, by block; nothing where there is none.
-pub(super) struct Acts<'a> {
-    trace: &'a Trace,
-    by_block: Vec<Box<[Act]>>,
-    /// By block: whether it loads from memory and stores nowhere; and the addresses in its code that it loads from.
-    only_looks: Vec<bool>,
-    looks_at: Vec<Box<[u64]>>,
-}
-
-impl<'a> Acts<'a> {
-    pub fn of(trace: &'a Trace, table: &SegmentTable) -> Acts<'a> {
-        let mut by_block: Vec<Box<[Act]>> = Vec::new();
-        for (id, block) in trace.blocks().iter() {
-            let mut acts = Vec::new();
-            if block.instructions.iter().any(|one| one.memory > 0) {
-                let code = table.of_block(id).iter().flat_map(|segment| table.listing(*segment).iter());
-                let mut recorded = 0;
-                for (number, (one, instruction)) in code.zip(&block.instructions).enumerate() {
-                    let pc = instruction.pc;
-                    if instruction.memory > 0 && one.is_some_and(counts) && !is_in_library(trace, pc) {
-                        acts.push(Act { pc, number, recorded });
-                    }
-                    recorded += usize::from(instruction.memory);
-                }
-            }
-            by_block.push(acts.into_boxed_slice());
-        }
-        let is_any = by_block.iter().any(|acts| !acts.is_empty());
-        let only_looks = |(id, _): (BlockId, &Block)| {
-            let code = || table.of_block(id).iter().flat_map(|segment| table.listing(*segment).iter()).flatten();
-            let memory = || code().flat_map(|one| one.memory().iter().filter(|memory| !memory.is_in_frame()));
-            memory().any(|memory| memory.access.reads) && !memory().any(|memory| memory.access.writes)
-        };
-        if !is_any {
-            return Acts::none(trace);
-        }
-        let looks_at = |(id, _): (BlockId, &Block)| {
-            let code = table.of_block(id).iter().flat_map(|segment| table.listing(*segment).iter()).flatten();
-            let looks = code.filter(|one| !one.is_atomic() && one.memory().iter().all(|memory| !memory.access.writes));
-            looks.filter_map(Instruction::place).collect()
-        };
-        let blocks = || trace.blocks().iter();
-        Acts {
-            trace,
-            by_block,
-            only_looks: blocks().map(only_looks).collect(),
-            looks_at: blocks().map(looks_at).collect(),
-        }
-    }
-
-    pub fn none(trace: &'a Trace) -> Acts<'a> {
-        Acts { trace, by_block: Vec::new(), only_looks: Vec::new(), looks_at: Vec::new() }
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.by_block.is_empty()
-    }
-
-    #[inline]
-    fn of_block(&self, block: BlockId) -> &[Act] {
-        self.by_block.get(block.index()).map_or(&[], |acts| acts)
-    }
-
-    #[inline]
-    pub fn has(&self, block: BlockId) -> bool {
-        !self.of_block(block).is_empty()
+impl Looks {
+    pub fn of(code: &[Option<Instruction>]) -> Looks {
+        let code = || code.iter().copied().flatten();
+        let memory = || code().flat_map(|one| one.memory().iter().filter(|memory| !memory.is_in_frame()));
+        let only = memory().any(|memory| memory.access.reads) && !memory().any(|memory| memory.access.writes);
+        let looks = code().filter(|one| !one.is_atomic() && one.memory().iter().all(|memory| !memory.access.writes));
+        Looks { only, at: looks.filter_map(Instruction::place).collect() }
     }
 }
 
-fn counts(one: Instruction) -> bool {
-    one.is_atomic() && (one.operation() == Operation::ExchangeAdd || adds(one).is_some_and(|(_, by)| by.abs() == 1))
+/// Whether an atomic instruction counts.
+pub(super) fn counts(one: Instruction) -> bool {
+    one.operation() == Operation::ExchangeAdd || adds(one).is_some_and(|(_, by)| by.abs() == 1)
 }
 
 /// How many blocks a thread runs at most until it is seen to wait.
@@ -144,26 +84,28 @@ pub(super) struct Uses {
 
 impl Uses {
     /// The thread runs so many instructions of a block, with these addresses.
-    pub fn ran(&mut self, acts: &Acts, block: BlockId, executed: usize, addresses: Option<&[u64]>) {
-        let instructions = &acts.trace.blocks()[block].instructions[..executed];
-
+    pub fn ran(&mut self, acts: &Acts, (block, executed): (BlockId, usize), addresses: Option<&[u64]>) {
+        if self.at.is_none() && !acts.counts.has(block) {
+            return;
+        }
+        let instructions = &acts.blocks[block].instructions[..executed];
         if let Some((word, left)) = self.at {
             self.at = Some((word, left - 1)).filter(|_| left > 1);
-            if acts.looks_at[block.index()].contains(&word)
+            if acts.looks[block.index()].at.contains(&word)
                 && let Some(visit) = self.last(word)
             {
                 visit.looks = (visit.looks + 1).min(2);
             }
             let times = self.ran.entry(block).or_default();
             *times += 1;
-            let is_turn = *times == OFTEN && acts.only_looks[block.index()];
+            let is_turn = *times == OFTEN && acts.looks[block.index()].only;
             self.follow(word, instructions);
             if is_turn || instructions.iter().any(|one| one.kind == Kind::Pause) {
                 self.waits();
             }
         }
-        for act in acts.of_block(block).iter().filter(|act| act.number < executed) {
-            let Some(word) = addresses.and_then(|addresses| addresses.get(act.recorded)).copied() else { return };
+        for (act, word) in acts.counts.ran((block, executed), addresses.unwrap_or(&[])) {
+            let Some(word) = word else { continue };
             if self.visits.len() == MOST_WORDS && !self.visits.contains_key(&word) {
                 continue;
             }

@@ -8,7 +8,9 @@
 //!
 //! So are Rust's `Mutex` and `RwLock`, parking_lot's, and spin locks. A word is a lock where two threads took it, each
 //! gave it back as often as it took it, and none that takes it gave it without. Where a thread tries again, it takes
-//! the word once: from its first try on.
+//! the word once: from its first try on. Who never takes it may give it once: to begin with.
+//!
+//! Where nothing looks at what `xchg` finds, it is a store, as of a flag that others wait for.
 //!
 //! A `cmpxchg` whose numbers are unknown may take a share, as of an `RwLock`, or be anything else: it is a share of a
 //! word that is also taken alone; and the word is taken alone by it where threads wait for the word in the kernel.
@@ -20,6 +22,7 @@
 
 mod acts;
 mod barriers;
+mod by_block;
 mod queues;
 mod tickets;
 mod uses;
@@ -27,9 +30,10 @@ mod uses;
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::Pc;
 
-use self::acts::{Act, Word};
+use self::acts::OnWord;
 pub(in crate::view) use self::acts::{Acts, Does};
 pub(in crate::view) use self::barriers::Barriers;
+use self::by_block::Act;
 use self::queues::Queues;
 use self::tickets::Tickets;
 use self::uses::Use;
@@ -46,7 +50,7 @@ pub(in crate::view) struct OwnLocks {
     pub given_at: FxHashMap<u64, u64>,
     /// The words that are no locks, but barriers'.
     pub barriers: Barriers,
-    /// How many words may be ticket locks.
+    /// How many other words may be locks.
     pub doubtful: usize,
 }
 
@@ -66,12 +70,12 @@ impl OwnLocks {
             }
         }
         let never: FxHashSet<Pc> = threads.clone().flat_map(|thread| &thread.never).copied().collect();
-        let done = |act: &Act| resolved.get(&act.pc).copied().unwrap_or(Some(act.does));
+        let done = |act: &Act<OnWord>| resolved.get(&act.pc).copied().unwrap_or(Some(act.does.does));
         let mut places: FxHashMap<u64, FxHashSet<Pc>> = FxHashMap::default();
         for (word, of_thread) in threads.clone().flat_map(|thread| &thread.places) {
             places.entry(*word).or_default().extend(of_thread.difference(&refuted));
         }
-        let all_acts = || acts.by_block.iter().flat_map(|acts| acts.iter()).filter(|act| !refuted.contains(&act.pc));
+        let all_acts = || acts.words.acts.iter().filter(|act| !refuted.contains(&act.pc));
         let shares: FxHashSet<Pc> =
             all_acts().filter(|act| done(act) == Some(Does::MayTake)).map(|act| act.pc).collect();
         for (word, uses) in of_word {
@@ -81,20 +85,27 @@ impl OwnLocks {
                 let is_stored = used.once.as_ref().is_none_or(|once| once.iter().any(|pc| !never.contains(pc)));
                 !used.has && used.strays == 0 && is_stored && used.gives == used.takes + used.may_take
             };
-            if (is_taken || waited.contains(&word))
-                && uses.iter().filter(takes).count() > 1
+            let is_balanced = uses.iter().filter(takes).count() > 1
                 && uses.iter().filter(takes).all(is_given)
-            {
+                && uses.iter().filter(|used| !takes(used)).map(|used| used.strays).sum::<u32>() <= 1;
+            if is_balanced && (is_taken || waited.contains(&word)) {
                 let is_shared = places.get(&word).is_some_and(|places| !places.is_disjoint(&shares));
                 all.words.insert(word, is_taken && is_shared);
+            } else if is_balanced && uses.iter().all(|used| used.sure == used.gives) {
+                all.doubtful += 1;
             }
         }
         places.retain(|word, _| all.words.contains_key(word));
         let places: FxHashSet<Pc> = places.into_values().flatten().collect();
-        let of_last = |act: &Act| matches!(act.word, Word::Unknown);
+        let of_last = |act: &Act<OnWord>| act.does.is_store && act.does.place.is_none();
         let those = all_acts().filter(|act| places.contains(&act.pc) && !never.contains(&act.pc));
         all.acts = those.filter_map(|act| Some((act.pc, (done(act)?, of_last(act))))).collect();
-        all.add_queues(Queues::new(threads.clone().map(|thread| &thread.queues)));
+        let queues = Queues::new(threads.clone().map(|thread| &thread.queues));
+        // Who queues waits for a flag.
+        if queues.words.is_empty() {
+            all.doubtful += flags(threads.clone().map(|thread| &thread.flags));
+        }
+        all.add_queues(queues);
         all.add(Tickets::new(threads.clone().map(|thread| &thread.tickets)));
         let is_lock = |word| all.words.contains_key(&word);
         let barriers = Barriers::new(threads.map(|thread| &thread.barriers), is_lock);
@@ -115,6 +126,32 @@ impl OwnLocks {
         self.words.extend(tickets.words.into_iter().map(|word| (word, false)));
         self.acts.extend(tickets.gives.into_iter().map(|(pc, has_address)| (pc, (Does::Gives, !has_address))));
         self.acts.extend(tickets.draws.into_iter().map(|pc| (pc, (Does::Draws, false))));
-        (self.given_at, self.doubtful) = (tickets.served, tickets.doubtful);
+        self.given_at = tickets.served;
+        self.doubtful += tickets.doubtful;
+    }
+}
+
+/// How many words there are in which several threads put 0 and something else, and look at nothing: flags for which
+/// others may wait.
+fn flags<'a>(threads: impl Iterator<Item = &'a FxHashMap<u64, [bool; 2]>>) -> usize {
+    let mut of_word: FxHashMap<u64, ([bool; 2], usize)> = FxHashMap::default();
+    for (word, puts) in threads.flatten() {
+        let (all, threads) = of_word.entry(*word).or_default();
+        (*all, *threads) = ([all[0] | puts[0], all[1] | puts[1]], *threads + 1);
+    }
+    of_word.into_values().filter(|(puts, threads)| *puts == [true; 2] && *threads > 1).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flag_is_put_up_and_down_by_several_threads() {
+        let thread = |word, puts| [(word, puts)].into_iter().collect::<FxHashMap<u64, [bool; 2]>>();
+        let flags = |threads: &[FxHashMap<u64, [bool; 2]>]| flags(threads.iter());
+        assert_eq!(flags(&[thread(64, [true, false]), thread(64, [false, true])]), 1);
+        assert_eq!(flags(&[thread(64, [true, false]), thread(64, [true, false])]), 0);
+        assert_eq!(flags(&[thread(64, [true; 2]), thread(72, [true; 2])]), 0);
     }
 }

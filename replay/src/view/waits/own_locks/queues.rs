@@ -17,16 +17,16 @@
 
 use machine::{Condition, Instruction, Operand, Operation};
 use rustc_hash::{FxHashMap, FxHashSet};
-use trace_format::{BlockId, Kind, Pc, Trace};
+use trace_format::{BlockId, Kind, Pc};
 
-use super::super::is_in_library;
 use super::super::values::{Found, History, Place};
-use super::tickets::{Find, Served, instruction};
-use heuristics::SegmentTable;
+use super::acts::Acts;
+use super::by_block::Since;
+use super::tickets::{Find, Served};
 
 /// What an instruction may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Does {
+pub(super) enum Does {
     /// It exchanges an address.
     Queues,
     /// It compares and exchanges one.
@@ -37,58 +37,8 @@ enum Does {
     Stores,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Act {
-    pc: Pc,
-    number: usize,
-    does: Does,
-    recorded: Option<usize>,
-}
-
-/// What instructions may have to do with queues, by block; nothing where nobody queues.
-#[derive(Default)]
-pub(super) struct Acts {
-    by_block: Vec<Box<[Act]>>,
-}
-
-impl Acts {
-    pub fn of(trace: &Trace, table: &SegmentTable) -> Acts {
-        let of_block = |id: BlockId| -> Box<[Act]> {
-            let code = table.of_block(id).iter().flat_map(|segment| table.listing(*segment).iter());
-            let code: Vec<Instruction> = code.flatten().collect();
-            let recorded = &trace.blocks()[id].instructions;
-            let mut at = 0;
-            let mut acts = Vec::new();
-            for (number, (one, instruction)) in code.iter().zip(recorded).enumerate() {
-                let count = usize::from(instruction.memory);
-                let act = does(&code, number).filter(|_| !is_in_library(trace, instruction.pc));
-                acts.extend(act.map(|does| Act { pc: one.pc(), number, does, recorded: (count > 0).then_some(at) }));
-                at += count;
-            }
-            if code.len() == recorded.len() { acts.into_boxed_slice() } else { Box::default() }
-        };
-        let by_block: Vec<Box<[Act]>> = trace.blocks().iter().map(|(id, _)| of_block(id)).collect();
-        let is_any = by_block.iter().flatten().any(|act| act.does == Does::Queues);
-        Acts { by_block: if is_any { by_block } else { Vec::new() } }
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.by_block.is_empty()
-    }
-
-    #[inline]
-    fn of_block(&self, block: BlockId) -> &[Act] {
-        self.by_block.get(block.index()).map_or(&[], |acts| acts)
-    }
-
-    #[inline]
-    pub fn has(&self, block: BlockId) -> bool {
-        !self.of_block(block).is_empty()
-    }
-}
-
-fn does(code: &[Instruction], number: usize) -> Option<Does> {
-    let one = code[number];
+pub(super) fn does(code: &[Option<Instruction>], number: usize) -> Option<Does> {
+    let one = code[number]?;
     let memory = one.address().filter(|memory| !memory.is_in_frame());
     let to_memory = one.operand_count() > 0 && one.operand(0) == Operand::Memory;
     let is_word = one.is_atomic() && memory.is_some_and(|memory| memory.size == 8);
@@ -97,7 +47,7 @@ fn does(code: &[Instruction], number: usize) -> Option<Does> {
         Operation::CompareExchange if is_word => Some(Does::Leaves),
         Operation::Test | Operation::Compare => {
             let is_zero = one.operation() == Operation::Compare && one.constant(1) == Some(0);
-            let behind = code[number + 1..].iter().find(|next| next.kind() == Kind::Branch);
+            let behind = code[number + 1..].iter().flatten().find(|next| next.kind() == Kind::Branch);
             let branch = behind.filter(|_| is_zero || one.operation() == Operation::Test)?;
             let decides = matches!(branch.condition(), Condition::Equal | Condition::NotEqual);
             let leads_back = branch.target().is_some_and(|to| to <= one.pc() && one.pc().0 - to.0 < NEAR);
@@ -118,9 +68,6 @@ type Flag = (i64, u16);
 
 /// A store of 0, and where to.
 type Give = (Pc, Served);
-
-/// How many different ones are looked at while a thread has a lock.
-const MOST_GIVES: usize = 16;
 
 /// Words of a thread that are looked at, and how many comparisons after it has queued.
 const MOST_WORDS: usize = 1 << 10;
@@ -143,7 +90,7 @@ struct Use {
     /// What it waited for, and whether it had to, or would have.
     waits_for: FxHashMap<Flag, bool>,
     looks: FxHashMap<(Pc, Flag), u32>,
-    gives: Vec<(Give, u32)>,
+    gives: Since<Give>,
     /// By where the thread had queued: what gave the lock just once each time that nothing else did.
     once: FxHashMap<Pc, Vec<Give>>,
 }
@@ -152,28 +99,16 @@ impl Use {
     /// The thread queues once more, or ends.
     fn end(&mut self) {
         if let Some(at) = self.has {
-            let once = self.gives.iter().filter(|(_, times)| *times == 1).map(|(give, _)| *give);
-            let now: Vec<Give> = match self.once.get(&at) {
-                None => once.collect(),
-                Some(before) => once.filter(|give| before.contains(give)).collect(),
-            };
-            self.once.insert(at, now);
+            let once = self.gives.once(self.once.get(&at));
+            self.once.insert(at, once);
         }
         self.begin(None);
     }
 
     fn begin(&mut self, has: Option<Pc>) {
         (self.has, self.is_linked) = (has, false);
-        self.gives.clear();
+        self.gives = Since::default();
         self.looks.clear();
-    }
-
-    fn gives(&mut self, give: Give) {
-        let at = self.gives.iter().position(|(known, _)| *known == give);
-        let times = at.map_or(0, |at| self.gives.remove(at).1);
-        if self.gives.len() < MOST_GIVES {
-            self.gives.push((give, times + 1));
-        }
     }
 }
 
@@ -192,26 +127,16 @@ pub(super) struct Uses {
 
 impl Uses {
     /// The thread runs a block, with these addresses.
-    pub fn block(
-        &mut self,
-        acts: &super::acts::Acts,
-        history: &History,
-        (block, executed): (BlockId, usize),
-        addresses: &[u64],
-    ) {
-        if self.has.is_empty() && !acts.queues.of_block(block).iter().any(|act| act.does == Does::Queues) {
+    pub fn block(&mut self, acts: &Acts, history: &History, (block, executed): (BlockId, usize), addresses: &[u64]) {
+        if self.has.is_empty() && !acts.queues.of(block).iter().any(|act| act.does == Does::Queues) {
             return;
         }
-        for act in acts.queues.of_block(block).iter().filter(|act| act.number < executed) {
-            let address = match act.recorded {
-                Some(at) if at >= addresses.len() => return,
-                recorded => recorded.map(|at| addresses[at]),
-            };
+        for (act, address) in acts.queues.ran((block, executed), addresses) {
             let has_looked = matches!(act.does, Does::Looks { .. }) && self.looks_left == 0;
             if act.does != Does::Queues && self.has.is_empty() || has_looked {
                 continue;
             }
-            let Some(one) = instruction(acts.table, block, act.number) else { return };
+            let Some(one) = acts.instruction(block, act.number) else { return };
             let found = |before, place| history.found(acts.table, (block, act.number, before), place);
             match act.does {
                 Does::Queues => match Place::of(one, 1).map(|place| found(0, place)) {
@@ -310,10 +235,10 @@ impl Uses {
             }
         };
         let Some(by) = by else { return };
-        let is_new = |word: &&u64| self.words[*word].gives.iter().all(|((_, known), _)| by.at() != known.at());
+        let is_new = |word: &&u64| self.words[*word].gives.0.iter().all(|((_, known), _)| by.at() != known.at());
         let inner_first = || self.has.iter().rev();
         if let Some(word) = inner_first().find(is_new).or_else(|| inner_first().next()) {
-            self.words.get_mut(word).expect("it is had").gives((pc, by));
+            self.words.get_mut(word).expect("it is had").gives.does((pc, by));
         }
     }
 

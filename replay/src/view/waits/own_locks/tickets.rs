@@ -12,17 +12,17 @@
 //! the code does not tell what is served, the branch behind the comparison must also lead back to it, or a thread have
 //! come back: it may be a number that only looks like a ticket. Such words are counted.
 
-use heuristics::SegmentTable;
 use machine::{Condition, Instruction, Operand, Operation};
 use rustc_hash::{FxHashMap, FxHashSet};
-use trace_format::{BlockId, Kind, Pc, Trace};
+use trace_format::{BlockId, Kind, Pc};
 
-use super::super::is_in_library;
 use super::super::values::{Found, History, Place, adds};
+use super::acts::Acts;
+use super::by_block::Since;
 
 /// What an instruction may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Does {
+pub(super) enum Does {
     /// It adds to a word and says what it found.
     Draws,
     /// Another atomic addition of 1.
@@ -35,85 +35,27 @@ enum Does {
     Stores,
 }
 
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Act {
-    pc: Pc,
-    number: usize,
-    does: Does,
-    /// Which of the block's recorded addresses is its own, if one is.
-    recorded: Option<usize>,
-}
-
-/// What instructions may have to do with tickets, by block; nothing where no ticket is ever drawn.
-#[derive(Default)]
-pub(super) struct Acts {
-    by_block: Vec<Box<[Act]>>,
-}
-
-impl Acts {
-    pub fn of(trace: &Trace, table: &SegmentTable) -> Acts {
-        let code = |id| -> Vec<Instruction<'_>> {
-            table.of_block(id).iter().flat_map(|segment| table.listing(*segment).iter()).flatten().collect()
-        };
-        let of_block = |id: BlockId| -> Box<[Act]> {
-            let (code, block) = (code(id), &trace.blocks()[id]);
-            if code.len() != block.instructions.len() {
-                return Box::default();
-            }
-            let mut at = 0;
-            let mut acts = Vec::new();
-            for (number, one) in code.iter().enumerate() {
-                let count = usize::from(block.instructions[number].memory);
-                let recorded = (count > 0).then_some(at);
-                at += count;
-                if let Some(does) = does(&code, number)
-                    && !is_in_library(trace, one.pc())
-                {
-                    acts.push(Act { pc: one.pc(), number, does, recorded });
-                }
-            }
-            acts.into_boxed_slice()
-        };
-        let by_block: Vec<Box<[Act]>> = trace.blocks().iter().map(|(id, _)| of_block(id)).collect();
-        let is_drawn = by_block.iter().flatten().any(|act| act.does == Does::Draws);
-        Acts { by_block: if is_drawn { by_block } else { Vec::new() } }
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.by_block.is_empty()
-    }
-
-    #[inline]
-    pub fn of_block(&self, block: BlockId) -> &[Act] {
-        self.by_block.get(block.index()).map_or(&[], |acts| acts)
-    }
-
-    #[inline]
-    pub fn has(&self, block: BlockId) -> bool {
-        !self.of_block(block).is_empty()
-    }
-}
-
-fn does(code: &[Instruction], number: usize) -> Option<Does> {
-    let one = code[number];
+pub(super) fn does(code: &[Option<Instruction>], number: usize) -> Option<Does> {
+    let one = code[number]?;
     let to_memory = one.operand_count() > 0 && one.operand(0) == Operand::Memory;
     let is_number = one.address().is_some_and(|memory| [2, 4, 8].contains(&memory.size) && !memory.is_in_frame());
     match one.operation() {
         Operation::ExchangeAdd if one.is_atomic() => Some(Does::Draws),
         Operation::Compare => {
-            let behind = &code[number + 1..];
-            let decides = behind.first().filter(|next| {
+            let behind = || code[number + 1..].iter().copied();
+            let decides = behind().next().flatten().filter(|next| {
                 (next.kind() == Kind::Branch || next.operation() == Operation::SetIf)
                     && matches!(next.condition(), Condition::Equal | Condition::NotEqual)
             });
             decides?;
-            let branch = behind.iter().find(|next| next.kind() == Kind::Branch);
+            let branch = behind().flatten().find(|next| next.kind() == Kind::Branch);
             let leads_back = branch.and_then(|branch| branch.target()).is_some_and(|to| {
                 let within = to..one.pc();
                 to <= one.pc()
                     && one.pc().0 - to.0 < NEAR
                     && !code
                         .iter()
+                        .flatten()
                         .any(|other| other.operation() == Operation::ExchangeAdd && within.contains(&other.pc()))
             });
             Some(Does::Looks { leads_back })
@@ -191,8 +133,8 @@ struct Use {
     /// Whether threads look again and again, if they have to.
     waits: bool,
     looks: u32,
-    /// What may have given the lock since it was taken, and how often.
-    gives: Vec<(Give, u32)>,
+    /// What may have given the lock since it was taken.
+    gives: Since<Give>,
     /// By where tickets were drawn: what did so just once each time, the last one last.
     once: FxHashMap<Pc, Vec<Give>>,
 }
@@ -202,26 +144,10 @@ impl Use {
     fn end(&mut self) {
         let Some(drawn) = self.has.take() else { return };
         self.looks = 0;
-        let once = self.gives.drain(..).filter(|(_, times)| *times == 1).map(|(give, _)| give);
-        let now: Vec<Give> = match self.once.get(&drawn) {
-            None => once.collect(),
-            Some(before) => once.filter(|give| before.contains(give)).collect(),
-        };
-        self.once.insert(drawn, now);
-    }
-
-    fn gives(&mut self, give: Give) {
-        // The order is that of the last time.
-        let at = self.gives.iter().position(|(known, _)| *known == give);
-        let times = at.map_or(0, |at| self.gives.remove(at).1);
-        if self.gives.len() < MOST_GIVES {
-            self.gives.push((give, times + 1));
-        }
+        let once = self.gives.once(self.once.get(&drawn));
+        self.once.insert(drawn, once);
     }
 }
-
-/// How many different instructions are looked at that may give one lock.
-const MOST_GIVES: usize = 16;
 
 /// Words of a thread that are looked at, and how many of the tickets that it drew last.
 const MOST_WORDS: usize = 1 << 12;
@@ -261,28 +187,17 @@ pub(super) struct Uses {
 
 impl Uses {
     /// The thread runs a block, with these addresses.
-    pub fn block(
-        &mut self,
-        acts: &super::acts::Acts,
-        history: &History,
-        (block, executed): (BlockId, usize),
-        addresses: &[u64],
-    ) {
+    pub fn block(&mut self, acts: &Acts, history: &History, (block, executed): (BlockId, usize), addresses: &[u64]) {
         // It looks once more, as it has already.
         if self.spins_in == Some(block) {
             return;
         }
         (self.spins_in, self.looks_on) = (None, false);
-        let table = acts.table;
         let is_idle = self.has.is_empty() && self.looks_left == 0;
-        if is_idle && !acts.tickets.of_block(block).iter().any(|act| act.does == Does::Draws) {
+        if is_idle && !acts.tickets.of(block).iter().any(|act| act.does == Does::Draws) {
             return;
         }
-        for act in acts.tickets.of_block(block).iter().filter(|act| act.number < executed) {
-            let address = match act.recorded {
-                Some(at) if at >= addresses.len() => return,
-                recorded => recorded.map(|at| addresses[at]),
-            };
+        for (act, address) in acts.tickets.ran((block, executed), addresses) {
             let is_idle = self.has.is_empty() || matches!(act.does, Does::Looks { .. }) && self.drawn.is_empty();
             if is_idle && !matches!(act.does, Does::Draws | Does::Looks { .. }) {
                 continue;
@@ -294,8 +209,8 @@ impl Uses {
             {
                 continue;
             }
-            let Some(one) = instruction(table, block, act.number) else { return };
-            let found = |before, place| history.found(table, (block, act.number, before), place);
+            let Some(one) = acts.instruction(block, act.number) else { return };
+            let found = |before, place| history.found(acts.table, (block, act.number, before), place);
             match act.does {
                 Does::Draws => {
                     let Some(word) = address else { continue };
@@ -308,7 +223,7 @@ impl Uses {
                 Does::Looks { leads_back } => self.look(one, leads_back, found),
             }
         }
-        let only_looks = || acts.tickets.of_block(block).iter().all(|act| matches!(act.does, Does::Looks { .. }));
+        let only_looks = || acts.tickets.of(block).iter().all(|act| matches!(act.does, Does::Looks { .. }));
         self.spins_in = Some(block).filter(|_| self.looks_on && only_looks());
     }
 
@@ -349,7 +264,7 @@ impl Uses {
             (used.has, used.served) = (Some(pc), Some(served));
             self.has.push(word);
         }
-        used.looks += u32::from(used.gives.is_empty());
+        used.looks += u32::from(used.gives.0.is_empty());
         used.waits |= leads_back || used.looks > 1;
         self.looks_on = used.looks > 1;
     }
@@ -371,10 +286,10 @@ impl Uses {
         };
         let is_one_more = one.register(1).is_none() || by.place.is_some() || self.puts_one_more(one, found);
         let fits = |word: &&u64| is_one_more && self.words[*word].served == Some(by) && give.1 != Some(**word);
-        let is_new = |word: &&u64| self.words[*word].gives.iter().all(|(known, _)| known.0 != give.0);
+        let is_new = |word: &&u64| self.words[*word].gives.0.iter().all(|(known, _)| known.0 != give.0);
         let inner_first = || self.has.iter().rev().filter(fits);
         if let Some(word) = inner_first().find(is_new).or_else(|| inner_first().next()) {
-            self.words.get_mut(word).expect("it is had").gives(give);
+            self.words.get_mut(word).expect("it is had").gives.does(give);
         }
     }
 
@@ -407,11 +322,6 @@ fn ticket<'a>(one: Instruction<'a>, found: impl Find<'a> + Copy) -> Option<(Pc, 
         _ => None,
     };
     [(0, 1), (1, 0)].into_iter().find_map(|(one, other)| Some((drawn(one)?, served(other)?)))
-}
-
-/// The instruction of this number of a block.
-pub(super) fn instruction<'a>(table: &'a SegmentTable, block: BlockId, number: usize) -> Option<Instruction<'a>> {
-    table.of_block(block).iter().flat_map(|segment| table.listing(*segment).iter()).nth(number)?
 }
 
 /// The locks from whose words tickets are drawn.

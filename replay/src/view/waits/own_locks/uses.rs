@@ -5,7 +5,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::{BlockId, Pc};
 
 use super::super::values::{Found, History, Place};
-use super::acts::{Act, Acts, Does, Word, does};
+use super::acts::{Acts, Does, OnWord, does};
+use super::by_block::{Act, Since};
 use super::{barriers, queues, tickets};
 
 /// Words of a thread that are looked at.
@@ -23,9 +24,11 @@ pub(super) struct Use {
     pub(super) takes: u32,
     pub(super) may_take: u32,
     pub(super) gives: u32,
+    /// How often it gave it back as nobody does who has a share.
+    pub(super) sure: u32,
     pub(super) strays: u32,
     /// Stores since it was taken last, by unknown addresses, each with how often it was run.
-    pub(super) stores: Vec<(Pc, u32)>,
+    pub(super) stores: Since<Pc>,
     /// Of them, those by the register and distance by which it was taken.
     pub(super) alike: Vec<Pc>,
     /// Those that were run once each time that the word was taken; none before there were any.
@@ -35,12 +38,12 @@ pub(super) struct Use {
 /// How often a thread looks by which way it came to an instruction; from then on it does what it did.
 const MOST_TRIES: u32 = 512;
 
-/// How many different stores are looked at while a word is taken.
-const MOST_STORES: usize = 16;
+/// How many different stores by one register and distance are looked at.
+const MOST_ALIKE: usize = 16;
 
 impl Use {
     /// The thread tries to take it; what was taken for a try and was none, as the thread had nothing to give.
-    fn take(&mut self, act: &Act) -> Option<Pc> {
+    fn take(&mut self, pc: Pc, act: &OnWord) -> Option<Pc> {
         let is_sure = act.does == Does::Takes;
         // Stores since it tried tell that it had the word.
         if self.has && !self.end() {
@@ -50,45 +53,36 @@ impl Use {
             }
             return refuted;
         }
-        (self.has, self.size, self.at, self.unsure) = (true, act.size, act.at, (!is_sure).then_some(act.pc));
+        (self.has, self.size, self.at, self.unsure) = (true, act.size, act.at, (!is_sure).then_some(pc));
         *if is_sure { &mut self.takes } else { &mut self.may_take } += 1;
         None
     }
 
     fn give(&mut self) {
         (self.has, self.gives) = (false, self.gives + 1);
-        self.stores.clear();
+        self.stores.0.clear();
     }
 
     /// The thread ends, or takes the word again: whether a store may have given it.
     fn end(&mut self) -> bool {
-        if !self.has || self.stores.is_empty() {
+        if !self.has || self.stores.0.is_empty() {
             return false;
         }
-        let stores = std::mem::take(&mut self.stores);
-        let once = stores.iter().filter(|(_, times)| *times == 1).map(|(pc, _)| *pc);
-        self.once = Some(match self.once.take() {
-            None => once.collect(),
-            Some(before) => once.filter(|pc| before.contains(pc)).collect(),
-        });
+        self.once = Some(self.stores.once(self.once.as_ref()));
         self.give();
         true
     }
 
     /// Whether such a store may give it, and none such did since it was taken.
-    fn awaits(&self, act: &Act) -> bool {
-        self.has && self.size == act.size && self.stores.iter().all(|(pc, _)| *pc != act.pc)
+    fn awaits(&self, act: &Act<OnWord>) -> bool {
+        self.has && self.size == act.does.size && self.stores.0.iter().all(|(pc, _)| *pc != act.pc)
     }
 
-    fn store(&mut self, act: &Act) {
-        if self.at == act.at && !self.alike.contains(&act.pc) && self.alike.len() < MOST_STORES {
+    fn store(&mut self, act: &Act<OnWord>) {
+        if self.at == act.does.at && !self.alike.contains(&act.pc) && self.alike.len() < MOST_ALIKE {
             self.alike.push(act.pc);
         }
-        // The order is that of the last time.
-        let times = self.stores.iter().position(|(pc, _)| *pc == act.pc).map_or(0, |at| self.stores.remove(at).1);
-        if self.stores.len() < MOST_STORES {
-            self.stores.push((act.pc, times + 1));
-        }
+        self.stores.does(act.pc);
     }
 }
 
@@ -97,6 +91,8 @@ impl Use {
 pub(in crate::view) struct Uses {
     pub(super) words: FxHashMap<u64, Use>,
     pub(super) places: FxHashMap<u64, FxHashSet<Pc>>,
+    /// Words in which `xchg` only puts something: whether 0, and whether something else.
+    pub(super) flags: FxHashMap<u64, [bool; 2]>,
     /// Words that it waited for in the kernel.
     pub(super) waited: FxHashSet<u64>,
     /// The words that it has.
@@ -123,33 +119,22 @@ impl Uses {
         let executed = executed as usize;
         self.tickets.block(acts, &self.history, (block, executed), addresses);
         self.queues.block(acts, &self.history, (block, executed), addresses);
-        for act in acts.by_block[block.index()].iter().filter(|act| act.number < executed) {
+        for (act, recorded) in acts.words.ran((block, executed), addresses) {
             let mut act = *act;
-            if act.is_open && !self.resolve(acts, block, &mut act) {
+            if act.does.is_open && !self.resolve(acts, block, &mut act) {
                 continue;
             }
-            let act = &act;
-            let word = match act.word {
-                Word::At(word) => word,
-                // The block was left before.
-                Word::Recorded(index) => match addresses.get(index) {
-                    Some(word) => *word,
-                    None => return,
-                },
-                Word::Unknown => {
-                    // Of locks in each other the one that was taken by such an address, or the inner one.
-                    let awaits = |word: &&u64| self.words.get(*word).is_some_and(|used| used.awaits(act));
-                    let is_alike = |word: &&u64| awaits(word) && self.words[*word].at == act.at;
-                    let inner_first = || self.has.iter().rev();
-                    let word = inner_first().find(is_alike).or_else(|| inner_first().find(awaits)).or(self.has.last());
-                    if let Some(used) = word.and_then(|word| self.words.get_mut(word)) {
-                        used.store(act);
-                    }
-                    continue;
-                }
+            let Some(word) = (if act.does.is_store { act.does.place } else { recorded }) else {
+                self.store(&act);
+                continue;
             };
+            let Act { pc, does: act, .. } = act;
             let takes = matches!(act.does, Does::Takes | Does::MayTake);
-            if takes && self.refuted.contains(&act.pc) {
+            let is_flag = act.only_gives && !act.is_store && (takes || act.does == Does::Gives);
+            if is_flag && self.flags.len() < MOST_WORDS {
+                self.flags.entry(word).or_default()[usize::from(takes)] = true;
+            }
+            if takes && (act.only_gives || self.refuted.contains(&pc)) {
                 continue;
             }
             if takes && self.words.len() < MOST_WORDS {
@@ -161,23 +146,36 @@ impl Uses {
                     if !used.has {
                         self.has.push(word);
                     }
-                    self.refuted.extend(used.take(act));
+                    self.refuted.extend(used.take(pc, &act));
                 }
                 Does::Gives | Does::MayGive if used.has => {
+                    used.sure += u32::from(act.only_gives);
                     used.give();
                     self.has.retain(|has| *has != word);
                 }
                 Does::Gives => used.strays += 1,
                 Does::MayGive | Does::Draws | Does::Arrives => continue,
             }
-            self.places.entry(word).or_default().insert(act.pc);
+            self.places.entry(word).or_default().insert(pc);
+        }
+    }
+
+    /// The thread stores 0, or what may be 0, to an unknown address: of locks in each other to the one that was taken
+    /// by such an address, or the inner one.
+    fn store(&mut self, act: &Act<OnWord>) {
+        let awaits = |word: &&u64| self.words.get(*word).is_some_and(|used| used.awaits(act));
+        let is_alike = |word: &&u64| awaits(word) && self.words[*word].at == act.does.at;
+        let inner_first = || self.has.iter().rev();
+        let word = inner_first().find(is_alike).or_else(|| inner_first().find(awaits)).or(self.has.last());
+        if let Some(used) = word.and_then(|word| self.words.get_mut(word)) {
+            used.store(act);
         }
     }
 
     /// The thread ran so many instructions of a block, with these addresses, if they are of the program's own code.
     pub fn ran(&mut self, acts: &Acts, (block, executed): (BlockId, u32), addresses: Option<&[u64]>) {
         self.history.ran(block, executed);
-        self.barriers.ran(&acts.barriers, block, executed as usize, addresses);
+        self.barriers.ran(acts, (block, executed as usize), addresses);
     }
 
     /// The thread goes on elsewhere, as in a handler of a signal.
@@ -187,20 +185,19 @@ impl Uses {
     }
 
     /// Finds what an instruction does by the way that led to it, if it does anything.
-    fn resolve(&mut self, acts: &Acts, block: BlockId, act: &mut Act) -> bool {
-        let is_store = matches!(act.word, Word::Unknown | Word::At(_));
+    fn resolve(&mut self, acts: &Acts, block: BlockId, act: &mut Act<OnWord>) -> bool {
+        let is_store = act.does.is_store;
         if is_store && (self.has.is_empty() || self.never.contains(&act.pc)) || self.refuted.contains(&act.pc) {
             return false;
         }
         let tries = self.tries.entry(act.pc).or_default();
         *tries += 1;
         if *tries > MOST_TRIES {
-            let does = self.resolved.get(&act.pc).copied().unwrap_or(Some(act.does));
-            act.does = does.unwrap_or(act.does);
+            let does = self.resolved.get(&act.pc).copied().unwrap_or(Some(act.does.does));
+            act.does.does = does.unwrap_or(act.does.does);
             return does.is_some();
         }
-        let mut listing = acts.table.of_block(block).iter().flat_map(|segment| acts.table.listing(*segment).iter());
-        let Some(one) = listing.nth(act.number).flatten() else { return false };
+        let Some(one) = acts.instruction(block, act.number) else { return false };
         let mut is_known = true;
         let constant = |register| {
             let known = self.history.found(acts.table, (block, act.number, 0), Place::Register(register));
@@ -225,8 +222,8 @@ impl Uses {
                 return false;
             }
         }
-        match self.resolved.get(&act.pc).copied().unwrap_or(Some(act.does)) {
-            Some(does) => act.does = does,
+        match self.resolved.get(&act.pc).copied().unwrap_or(Some(act.does.does)) {
+            Some(does) => act.does.does = does,
             None => return false,
         }
         true
