@@ -10,6 +10,7 @@
 //! `unsafe`, is in the folder `ptrace`.
 
 mod decode;
+mod drmemtrace;
 mod engine;
 mod engines;
 mod error;
@@ -26,6 +27,7 @@ mod translate;
 mod usage;
 mod window;
 
+pub use drmemtrace::{Converted, convert as convert_drmemtrace};
 pub use engine::{Engine, Exit, Outcome, Progress, ProgressCallback, TraceOptions, TranslationLimits};
 pub use engines::{ENGINES, engine_named, trace};
 pub use error::{Error, Result};

@@ -1,6 +1,6 @@
-//! `lockstep convert`: a trace in another version of the format.
+//! `lockstep convert`: a trace in another version of the format, or another tool's recording as a trace.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use trace_format::layout::Version;
@@ -8,15 +8,22 @@ use trace_format::layout::Version;
 use crate::output::{Output, say};
 use crate::typed::selection;
 
-/// Write a trace in another version of the format, for a lockstep that reads only that version
+/// Write a trace in another version of the format, or make one of what another tool recorded
 ///
 /// What the trace says stays the same: the instructions of each thread, events, memory addresses. Version 3 has no
 /// events for chunks of OpenMP loops, for tasks and for teams, so these are left out. A text trace is written as a
 /// binary one.
+///
+/// With --from drmemtrace it is the folder of an offline trace of DynamoRIO's drmemtrace, post-processed, or one file
+/// of it. The program's files should still be where they were: names of functions and source lines are theirs.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The trace (- for standard input)
+    /// The trace (- for standard input), or the other tool's recording
     trace: PathBuf,
+
+    /// The tool whose recording it is
+    #[arg(long, value_name = "TOOL", conflicts_with = "to")]
+    from: Option<Tool>,
 
     /// The version: 3 or 4
     #[arg(long, value_name = "VERSION", default_value = "4", value_parser = version)]
@@ -27,12 +34,22 @@ pub(crate) struct Args {
     output: PathBuf,
 }
 
+/// A tool whose recordings become traces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Tool {
+    /// DynamoRIO's drmemtrace: offline traces
+    Drmemtrace,
+}
+
 fn version(text: &str) -> Result<Version, String> {
     let number = text.parse().ok().and_then(Version::from_number);
     number.filter(|&version| version >= Version::V3).ok_or_else(|| "give 3 or 4".to_owned())
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    if let Some(Tool::Drmemtrace) = args.from {
+        return convert_drmemtrace(&args.trace, &args.output);
+    }
     let trace = selection::open(&args.trace)?;
     let mut out = Output::create(&args.output)?;
     let path = out.path();
@@ -45,5 +62,20 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             args.to as u32
         );
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn convert_drmemtrace(from: &Path, output: &Path) -> anyhow::Result<ExitCode> {
+    let output = if output == Path::new("-") { Path::new("/dev/stdout") } else { output };
+    let converted = tracer::convert_drmemtrace(from, output)?;
+    for warning in &converted.warnings {
+        say!("lockstep: {warning}");
+    }
+    say!(
+        "lockstep: {} instructions of {} threads in {} bytes",
+        grouped(converted.instructions),
+        converted.threads,
+        grouped(converted.bytes)
+    );
     Ok(ExitCode::SUCCESS)
 }
