@@ -27,7 +27,7 @@ mod translate;
 mod usage;
 mod window;
 
-pub use drmemtrace::{Converted, convert as convert_drmemtrace};
+pub use drmemtrace::{Converted, convert as convert_drmemtrace, functions as drmemtrace_functions};
 pub use engine::{Engine, Exit, Outcome, Progress, ProgressCallback, TraceOptions, TranslationLimits};
 pub use engines::{ENGINES, engine_named, trace};
 pub use error::{Error, Result};

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use attribution::table::grouped;
 use trace_format::layout::Version;
 
-use crate::output::{Output, say};
+use crate::output::{Output, WithColours, print, say};
 use crate::typed::selection;
 
 /// Write a trace in another version of the format, or make one of what another tool recorded
@@ -19,19 +20,24 @@ use crate::typed::selection;
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The trace (- for standard input), or the other tool's recording
-    trace: PathBuf,
+    #[arg(required_unless_present = "functions")]
+    trace: Option<PathBuf>,
 
     /// The tool whose recording it is
     #[arg(long, value_name = "TOOL", conflicts_with = "to")]
     from: Option<Tool>,
+
+    /// Print which functions that tool should record, as the value of its option -record_function
+    #[arg(long, requires = "from", conflicts_with_all = ["trace", "output"])]
+    functions: bool,
 
     /// The version: 3 or 4
     #[arg(long, value_name = "VERSION", default_value = "4", value_parser = version)]
     to: Version,
 
     /// The file (- for standard output)
-    #[arg(long, short = 'o', value_name = "FILE")]
-    output: PathBuf,
+    #[arg(long, short = 'o', value_name = "FILE", required_unless_present = "functions")]
+    output: Option<PathBuf>,
 }
 
 /// A tool whose recordings become traces.
@@ -47,11 +53,15 @@ fn version(text: &str) -> Result<Version, String> {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let (Some(from), Some(output)) = (&args.trace, &args.output) else {
+        print(&format!("{}\n", tracer::drmemtrace_functions()), WithColours::No)?;
+        return Ok(ExitCode::SUCCESS);
+    };
     if let Some(Tool::Drmemtrace) = args.from {
-        return convert_drmemtrace(&args.trace, &args.output);
+        return convert_drmemtrace(from, output);
     }
-    let trace = selection::open(&args.trace)?;
-    let mut out = Output::create(&args.output)?;
+    let trace = selection::open(from)?;
+    let mut out = Output::create(output)?;
     let path = out.path();
     let (_, left_out) = trace.write_as(args.to, &mut out, path)?;
     out.finish()?;

@@ -121,7 +121,9 @@ impl Entry {
             None
         };
         let path = String::from_utf8_lossy(until(left, b'\n')).trim().to_owned();
-        let (start, end, offset, preferred) = (start?, end?, offset?, preferred?);
+        let (start, end, preferred) = (start?, end?, preferred?);
+        // Of a segment that begins within a page, whose beginning is mapped, too.
+        let offset = offset? & !0xfff;
         Some(Entry { id, containing, start, end, offset, preferred, image, path })
             .filter(|entry| entry.start < entry.end && !entry.path.is_empty())
     }
@@ -142,4 +144,63 @@ pub fn functions(text: &str) -> FxHashMap<u64, Function> {
         Some((number.trim().parse().ok()?, Function { role: sync_functions::by_name(name) }))
     };
     text.lines().filter_map(entry).collect()
+}
+
+/// The functions whose arguments a trace needs, as the value of drmemtrace's option `-record_function`. Its options have
+/// room for 2,048 characters, so functions that few programs call are left out.
+pub fn wanted() -> String {
+    const RARE: [&str; 9] = ["timed", "clock", "_start", "mtx_", "cnd_", "thrd_", "call_once", "_ull", "file"];
+    const OF_LIBRARIES: [&str; 2] = ["g_", "__kmpc_omp_"];
+    let is_rare = |name: &str| {
+        RARE.iter().any(|part| name.contains(part)) && name != "GOMP_critical_name_start"
+            || OF_LIBRARIES.iter().any(|start| name.starts_with(start))
+    };
+    let wanted = sync_functions::TABLE.iter().filter(|(name, role)| role.words().is_none() && !is_rare(name));
+    let counted = wanted.filter_map(|(name, role)| {
+        let last = (0..6).rev().find(|number| role.names(*number))?;
+        Some(format!("{name}|{}", last + 1))
+    });
+    counted.collect::<Vec<_>>().join("&")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_functions_to_be_recorded_have_room_in_the_options() {
+        let wanted = wanted();
+        assert!(wanted.len() < 1700, "{}", wanted.len());
+        for one in ["pthread_create|3", "pthread_mutex_lock|1", "pthread_cond_wait|2", "GOMP_parallel|3"] {
+            assert!(wanted.split('&').any(|name| name == one), "{one}: {wanted}");
+        }
+    }
+
+    #[test]
+    fn a_list_of_modules_may_hold_an_image_with_ends_of_lines() {
+        let list = b"Module Table: version 5, count 4\nColumns: id, containing_id, start, end, entry, offset, \
+            preferred_base, (custom fields), path\n\
+            0, 0, 0x0000000000400000, 0x0000000000401000, 0, 0000000000000000, 0x400000, v#1,0, /bin/own program\n\
+            1, 0, 0x0000000000401000, 0x0000000000402000, 0, 0000000000000123, 0x401000, v#1,0, /bin/own program\n\
+            2, 2, 0x7000, 0x8000, 0, 0, 0, v#1,5,a\nb\nc [vdso]\n\
+            3, 3, 0x9000, 0xa000, 0, 0, 0, v#1,0, /x/libdynamorio.so\n";
+        let modules = modules(list, "own program").unwrap();
+        let paths: Vec<_> = modules.iter().map(|one| (&one.module.path[..], one.module.role, one.module.bias)).collect();
+        assert_eq!(
+            paths,
+            [("[vdso]", ModuleRole::Kernel, 0x7000), ("/bin/own program", ModuleRole::Main, 0)]
+        );
+        assert_eq!(modules[0].image.as_deref(), Some(&b"a\nb\nc"[..]));
+        assert_eq!(modules[1].module.mappings.iter().map(|m| m.offset).collect::<Vec<_>>(), [0, 0]);
+    }
+
+    #[test]
+    fn a_list_of_modules_that_is_none_is_refused() {
+        let words = |list: &[u8]| modules(list, "").unwrap_err().0;
+        assert!(words(b"").contains("no module table"));
+        assert!(words(b"Module Table: version 6, count 1\n\n").contains("version 6"));
+        assert!(words(b"Module Table: version 5, count 1\n\n0, 0, 0x10").contains("no module"));
+        assert!(words(b"Module Table: version 5, count 1\n\n0,0,1,2,0,0,0,v#1,99999999999999999999, a").contains("no module"));
+        assert!(words(b"Module Table: version 5, count 1\n\n0,0,1,2,0,0,0,v#1,18446744073709551615, a").contains("no module"));
+    }
 }

@@ -48,6 +48,12 @@ impl Fault {
     }
 }
 
+/// The functions that drmemtrace should record, as the value of its option `-record_function`.
+#[must_use]
+pub fn functions() -> String {
+    logs::wanted()
+}
+
 /// What was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Converted {

@@ -354,6 +354,8 @@ impl Stack {
                 Pointer::Known(addresses[0].wrapping_add(8))
             }
             (_, Moves::Aligns(mask)) if is_known => Pointer::Known(sp & mask),
+            // It mostly is a multiple already: a new thread does this first.
+            (_, Moves::Aligns(_)) => Pointer::From(sp),
             _ => {
                 self.guess();
                 Pointer::From(0)
