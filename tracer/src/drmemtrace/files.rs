@@ -29,6 +29,8 @@ pub struct Files {
 /// The folder in which a run's raw files lie, and the one with what is made of them.
 const RAW: &str = "raw";
 const MADE: &str = "trace";
+/// Where the first window of a run lies that was recorded in several.
+const FIRST_WINDOW: &str = "window.0000";
 
 impl Files {
     /// Those of a folder: that of a run, or its folder of post-processed files; or one thread's file.
@@ -45,7 +47,9 @@ impl Files {
             (folder.unwrap_or(Path::new(".")).to_owned(), vec![from.to_owned()])
         };
         let is_raw = |path: &PathBuf| name(path).contains(".raw");
-        if threads.is_empty() && from.join(RAW).is_dir() || threads.iter().any(is_raw) {
+        let is_thread = |path: &PathBuf| name(path).contains("trace.");
+        // What lies beside raw/, and bears no name of theirs, are files of the program.
+        if threads.iter().any(is_raw) || from.join(RAW).is_dir() && folder == from && !threads.iter().any(is_thread) {
             let run = if name(from) == RAW { from.parent().unwrap_or(from) } else { from };
             return Err(refused(format!(
                 "only what was recorded is there, in raw/, and not what DynamoRIO makes of it. Run \
@@ -53,10 +57,17 @@ impl Files {
                 run.display()
             )));
         }
+        if threads.is_empty() && folder.join(FIRST_WINDOW).is_dir() {
+            return Err(refused(format!(
+                "it was recorded in windows: convert each by itself, beginning with {}",
+                folder.join(FIRST_WINDOW).display()
+            )));
+        }
         if threads.is_empty() {
             return Err(refused("it holds no file of an offline trace, as NAME.trace.zip".to_owned()));
         }
-        let places = [folder.clone(), folder.join(RAW), folder.join("..").join(RAW)];
+        let above = [".", "..", "../.."].map(|up| folder.join(up).join(RAW));
+        let places: Vec<PathBuf> = [folder.clone()].into_iter().chain(above).collect();
         let log = |name| places.iter().map(|place| place.join(name)).find(|path| path.is_file());
         Ok(Files { threads, modules: log("modules.log"), functions: log("funclist.log") })
     }

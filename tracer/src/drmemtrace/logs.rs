@@ -132,18 +132,23 @@ impl Entry {
 /// A function that was recorded.
 #[derive(Clone, Debug)]
 pub struct Function {
+    /// Where it begins.
+    pub start: u64,
     /// What it is to a trace, if anything.
     pub role: Option<Role>,
 }
 
-/// The recorded functions by their numbers.
-pub fn functions(text: &str) -> FxHashMap<u64, Function> {
+/// The recorded functions by their numbers. A line is a number, how many arguments, the address, and behind other
+/// words MODULE!NAME.
+pub fn functions(list: &str) -> FxHashMap<u64, Function> {
     let entry = |line: &str| {
-        let (number, rest) = line.split_once(',')?;
-        let name = rest.rsplit_once('!')?.1.trim();
-        Some((number.trim().parse().ok()?, Function { role: sync_functions::by_name(name) }))
+        let mut fields = line.splitn(4, ',');
+        let (number, _arguments, start) = (fields.next()?, fields.next()?, fields.next()?.trim());
+        let start = u64::from_str_radix(start.strip_prefix("0x").unwrap_or(start), 16).ok()?;
+        let role = sync_functions::by_name(fields.next()?.rsplit_once('!')?.1.trim());
+        Some((number.trim().parse().ok()?, Function { start, role }))
     };
-    text.lines().filter_map(entry).collect()
+    list.lines().filter_map(entry).collect()
 }
 
 /// The functions whose arguments a trace needs, as the value of drmemtrace's option `-record_function`. Its options have

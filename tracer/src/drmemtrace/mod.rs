@@ -82,8 +82,8 @@ pub fn convert(from: &Path, output: &Path) -> Result<Converted> {
     let converted = converted.map(|mut converted| {
         if files.modules.is_none() {
             converted.warnings.push(
-                "modules.log is not there, neither beside the trace nor in raw/: functions have no names, and locks \
-                 and barriers are unknown"
+                "modules.log is not there, neither beside the trace nor in raw/: functions have no names, and of locks \
+                 and barriers only the recorded functions are known"
                     .to_owned(),
             );
         }
@@ -231,8 +231,8 @@ impl Conversion<'_> {
         let [missing, differing] = self.shared.origin.lacking();
         if !missing.is_empty() {
             warnings.push(format!(
-                "functions and source lines of these files have no names, and their locks are unknown, as they are not \
-                 there any more: {}",
+                "functions and source lines of these files have no names, and of their locks and barriers only the \
+                 recorded functions are known, as the files are not there any more: {}",
                 missing.join(", ")
             ));
         }

@@ -85,9 +85,8 @@ impl Order {
             _ => 2,
         };
         let best = self.waiting.iter().map(|&(time, thread)| (last(&next(thread)), time, thread)).min()?;
-        if best.0 == 2 {
-            self.forced += 1;
-        }
+        // Who made a thread may not be in the trace.
+        self.forced += u64::from(best.0 == 2 && !matches!(next(best.2), Happening::Start(_)));
         self.waiting.retain(|&(time, thread)| {
             let is_of_team = best.0 == 0 && last(&next(thread)) == 0;
             if is_of_team && thread != best.2 {
@@ -140,7 +139,7 @@ impl Order {
                     self.semaphores.insert(object, argument.cast_signed());
                 }
                 F::BarrierWait => self.barriers.entry(object).or_default().come += 1,
-                F::SemaphorePost => _ = self.semaphores.entry(object).and_modify(|value| *value += 1),
+                F::SemaphorePost => _ = self.semaphores.entry(object).and_modify(|value| *value = value.saturating_add(1)),
                 F::MutexUnlock | F::SpinUnlock | F::ReadWriteUnlock | F::CriticalLeave => self.free(object, thread),
                 F::ConditionWait => self.free(argument, thread),
                 F::ParallelFork => {
@@ -156,7 +155,7 @@ impl Order {
             },
             Happening::Leave { function, result, object, argument } => match function {
                 F::BarrierWait => self.barriers.entry(object).or_default().left += 1,
-                F::SemaphoreWait => _ = self.semaphores.entry(object).and_modify(|value| *value -= 1),
+                F::SemaphoreWait => _ = self.semaphores.entry(object).and_modify(|value| *value = value.saturating_sub(1)),
                 F::ParallelFork => {
                     if let Some(at) = self.forks.iter().rposition(|fork| fork.master == thread) {
                         self.forks.remove(at);

@@ -18,6 +18,11 @@ use crate::drmemtrace::record::{Record, Records, marker};
 
 /// So many instructions wait for one that tells the stack pointer; then it is taken to be unchanged.
 const MOST_WAITING: usize = 1 << 16;
+/// So many arguments of a call are looked at: those in registers.
+const MOST_ARGUMENTS: usize = 6;
+/// So much stands between two instructions at most, and so many accesses belong to one.
+const MOST_NOTES: usize = 1 << 12;
+const MOST_ACCESSES: usize = 1 << 12;
 /// Where stacks of threads begin in a trace without addresses: any place does.
 const NO_ADDRESSES: u64 = 0x7000_0000_0000;
 
@@ -185,7 +190,8 @@ impl<R: Read> Steps<R> {
             }
             Some(Record::Instruction { pc, len, .. }) => self.instruction(codes, pc, len)?,
             Some(Record::Access { address, writes }) => {
-                if !self.skips_accesses && !self.in_kernel && self.open.is_some() {
+                let is_wanted = !self.skips_accesses && !self.in_kernel && self.open.is_some();
+                if is_wanted && self.accesses.len() < MOST_ACCESSES {
                     self.accesses.push(Access { address, writes });
                 }
             }
@@ -258,6 +264,10 @@ impl<R: Read> Steps<R> {
             return Ok(());
         }
         let note = match (kind, self.notes.last_mut()) {
+            (marker::TIME, Some(Note::Time(time))) => {
+                *time = value;
+                return Ok(());
+            }
             (marker::TIME, _) => Note::Time(value),
             (marker::FUNCTION, _) => Note::Returned { function: value, result: 0 },
             (marker::RETURN_ADDRESS, Some(Note::Returned { function, .. })) => {
@@ -266,7 +276,9 @@ impl<R: Read> Steps<R> {
                 called
             }
             (marker::ARGUMENT, Some(Note::Called { arguments, .. })) => {
-                arguments.push(value);
+                if arguments.len() < MOST_ARGUMENTS {
+                    arguments.push(value);
+                }
                 return Ok(());
             }
             // System calls have no return address.
@@ -291,6 +303,9 @@ impl<R: Read> Steps<R> {
             (marker::SYSTEM_CALL, _) => Note::SystemCall(value),
             _ => return Ok(()),
         };
+        if self.notes.len() >= MOST_NOTES {
+            return Err(self.records.fault(format!("more than {MOST_NOTES} markers without an instruction")));
+        }
         self.notes.push(note);
         Ok(())
     }

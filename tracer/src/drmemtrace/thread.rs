@@ -73,7 +73,7 @@ pub struct Shared {
     pub codes: Codes,
     /// The blocks by their first instruction and length.
     blocks: FxHashMap<(*const Code, usize), Vec<(Box<[Rc<Code>]>, BlockId)>>,
-    /// Routines that were handed to functions that run them.
+    /// What recorded functions are, and routines that were handed to them, by address.
     routines: FxHashMap<u64, Role>,
     /// Functions that were entered though the trace has no arguments of them, with how often.
     pub unrecorded: FxHashMap<SyncFunction, u64>,
@@ -88,7 +88,9 @@ impl Shared {
         functions: FxHashMap<u64, Function>,
         memory: bool,
     ) -> Shared {
-        let (blocks, routines, unrecorded) = (FxHashMap::default(), FxHashMap::default(), FxHashMap::default());
+        let (blocks, unrecorded) = (FxHashMap::default(), FxHashMap::default());
+        // Their places are known without the files of their modules, too.
+        let routines = functions.values().filter_map(|function| Some((function.start, function.role?))).collect();
         Shared { recorder, modules, origin, functions, codes: Codes::new(memory), blocks, routines, unrecorded }
     }
 

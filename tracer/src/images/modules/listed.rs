@@ -47,7 +47,7 @@ impl ModuleMap {
         let holds = |mapping: &&Mapping| mapping.start.0 <= pc && pc < mapping.end.0;
         let found = |(place, loaded): (usize, &Loaded)| {
             let mapping = loaded.module.mappings.iter().find(holds)?;
-            Some((place, pc - mapping.start.0 + mapping.offset))
+            Some((place, (pc - mapping.start.0).wrapping_add(mapping.offset)))
         };
         self.modules.iter().enumerate().find_map(found)
     }
