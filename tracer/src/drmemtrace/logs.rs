@@ -33,7 +33,8 @@ pub fn modules(list: &[u8], program: &str) -> Result<Vec<Listed>, Fault> {
     let mut places: FxHashMap<u64, usize> = FxHashMap::default();
     while !left.trim_ascii_start().is_empty() {
         let at = list.len() - left.len();
-        let entry = Entry::take(&mut left).ok_or_else(|| Fault::of(format!("what stands at byte {at} is no module")))?;
+        let entry =
+            Entry::take(&mut left).ok_or_else(|| Fault::of(format!("what stands at byte {at} is no module")))?;
         if ITS_OWN.iter().any(|own| entry.path.ends_with(own)) {
             continue;
         }
@@ -190,11 +191,9 @@ mod tests {
             2, 2, 0x7000, 0x8000, 0, 0, 0, v#1,5,a\nb\nc [vdso]\n\
             3, 3, 0x9000, 0xa000, 0, 0, 0, v#1,0, /x/libdynamorio.so\n";
         let modules = modules(list, "own program").unwrap();
-        let paths: Vec<_> = modules.iter().map(|one| (&one.module.path[..], one.module.role, one.module.bias)).collect();
-        assert_eq!(
-            paths,
-            [("[vdso]", ModuleRole::Kernel, 0x7000), ("/bin/own program", ModuleRole::Main, 0)]
-        );
+        let paths: Vec<_> =
+            modules.iter().map(|one| (&one.module.path[..], one.module.role, one.module.bias)).collect();
+        assert_eq!(paths, [("[vdso]", ModuleRole::Kernel, 0x7000), ("/bin/own program", ModuleRole::Main, 0)]);
         assert_eq!(modules[0].image.as_deref(), Some(&b"a\nb\nc"[..]));
         assert_eq!(modules[1].module.mappings.iter().map(|m| m.offset).collect::<Vec<_>>(), [0, 0]);
     }
@@ -205,7 +204,13 @@ mod tests {
         assert!(words(b"").contains("no module table"));
         assert!(words(b"Module Table: version 6, count 1\n\n").contains("version 6"));
         assert!(words(b"Module Table: version 5, count 1\n\n0, 0, 0x10").contains("no module"));
-        assert!(words(b"Module Table: version 5, count 1\n\n0,0,1,2,0,0,0,v#1,99999999999999999999, a").contains("no module"));
-        assert!(words(b"Module Table: version 5, count 1\n\n0,0,1,2,0,0,0,v#1,18446744073709551615, a").contains("no module"));
+        assert!(
+            words(b"Module Table: version 5, count 1\n\n0,0,1,2,0,0,0,v#1,99999999999999999999, a")
+                .contains("no module")
+        );
+        assert!(
+            words(b"Module Table: version 5, count 1\n\n0,0,1,2,0,0,0,v#1,18446744073709551615, a")
+                .contains("no module")
+        );
     }
 }

@@ -78,7 +78,8 @@ pub fn convert(from: &Path, output: &Path) -> Result<Converted> {
     let recorder = Recorder::over(output, &Interrupt::default(), &opened.meta(&files))?;
     let memory = opened.memory;
     let shared = Shared::new(recorder, opened.modules, Origin::default(), opened.functions, memory);
-    let converted = Conversion { paths: &files.threads, threads: opened.threads, shared, order: Order::default() }.run();
+    let converted =
+        Conversion { paths: &files.threads, threads: opened.threads, shared, order: Order::default() }.run();
     let converted = converted.map(|mut converted| {
         if files.modules.is_none() {
             converted.warnings.push(

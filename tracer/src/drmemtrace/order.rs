@@ -139,7 +139,9 @@ impl Order {
                     self.semaphores.insert(object, argument.cast_signed());
                 }
                 F::BarrierWait => self.barriers.entry(object).or_default().come += 1,
-                F::SemaphorePost => _ = self.semaphores.entry(object).and_modify(|value| *value = value.saturating_add(1)),
+                F::SemaphorePost => {
+                    _ = self.semaphores.entry(object).and_modify(|value| *value = value.saturating_add(1))
+                }
                 F::MutexUnlock | F::SpinUnlock | F::ReadWriteUnlock | F::CriticalLeave => self.free(object, thread),
                 F::ConditionWait => self.free(argument, thread),
                 F::ParallelFork => {
@@ -155,7 +157,9 @@ impl Order {
             },
             Happening::Leave { function, result, object, argument } => match function {
                 F::BarrierWait => self.barriers.entry(object).or_default().left += 1,
-                F::SemaphoreWait => _ = self.semaphores.entry(object).and_modify(|value| *value = value.saturating_sub(1)),
+                F::SemaphoreWait => {
+                    _ = self.semaphores.entry(object).and_modify(|value| *value = value.saturating_sub(1))
+                }
                 F::ParallelFork => {
                     if let Some(at) = self.forks.iter().rposition(|fork| fork.master == thread) {
                         self.forks.remove(at);
@@ -193,7 +197,10 @@ impl Order {
     /// The region whose body the thread can enter now.
     fn fork_of(&self, thread: usize, body: u64) -> Option<usize> {
         let open = |fork: &Fork| fork.body == body && !fork.entered.contains(&thread);
-        self.forks.iter().rposition(|fork| fork.master == thread && open(fork)).or_else(|| self.forks.iter().position(open))
+        self.forks
+            .iter()
+            .rposition(|fork| fork.master == thread && open(fork))
+            .or_else(|| self.forks.iter().position(open))
     }
 
     /// The thread with this handle.

@@ -113,7 +113,9 @@ impl<R: Read> Records<R> {
         let first = records.take()?.ok_or_else(|| Fault::of("it is empty: copy it again"))?;
         let (kind, size, value) = parts(first);
         if (kind, size) != (25, 0) {
-            return Err(Fault::of("its first record is no header of drmemtrace's: give the folder of an offline trace"));
+            return Err(Fault::of(
+                "its first record is no header of drmemtrace's: give the folder of an offline trace",
+            ));
         }
         records.set_version(value)?;
         Ok(records)

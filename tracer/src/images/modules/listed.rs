@@ -38,7 +38,10 @@ impl ModuleMap {
     /// The module with this address of code, where it has no number yet: its place in the map.
     #[must_use]
     pub fn new_at(&self, pc: u64) -> Option<usize> {
-        self.modules.iter().position(|loaded| loaded.module.contains(Pc(pc))).filter(|&at| self.modules[at].id.is_none())
+        self.modules
+            .iter()
+            .position(|loaded| loaded.module.contains(Pc(pc)))
+            .filter(|&at| self.modules[at].id.is_none())
     }
 
     /// The place of the module with this address, and where the address lies in its file.
