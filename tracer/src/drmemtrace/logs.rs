@@ -152,8 +152,8 @@ pub fn functions(list: &str) -> FxHashMap<u64, Function> {
     list.lines().filter_map(entry).collect()
 }
 
-/// The functions whose arguments a trace needs, as the value of drmemtrace's option `-record_function`. Its options have
-/// room for 2,048 characters, so functions that few programs call are left out.
+/// The functions whose arguments a trace needs, as the value of drmemtrace's option `-record_function`. Its options
+/// have room for 2,048 characters, so functions that few programs call are left out.
 pub fn wanted() -> String {
     const RARE: [&str; 9] = ["timed", "clock", "_start", "mtx_", "cnd_", "thrd_", "call_once", "_ull", "file"];
     const OF_LIBRARIES: [&str; 2] = ["g_", "__kmpc_omp_"];

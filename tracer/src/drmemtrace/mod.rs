@@ -78,8 +78,7 @@ pub fn convert(from: &Path, output: &Path) -> Result<Converted> {
     let recorder = Recorder::over(output, &Interrupt::default(), &opened.meta(&files))?;
     let memory = opened.memory;
     let shared = Shared::new(recorder, opened.modules, Origin::default(), opened.functions, memory);
-    let converted =
-        Conversion { paths: &files.threads, threads: opened.threads, shared, order: Order::default() }.run();
+    let converted = Conversion { threads: opened.threads, shared, order: Order::default() }.run();
     let converted = converted.map(|mut converted| {
         if files.modules.is_none() {
             converted.warnings.push(
@@ -115,12 +114,13 @@ impl Opened {
             if *memory.get_or_insert(has_addresses) != has_addresses {
                 return Err(Fault::of("it has memory addresses and others have none").of_file(path));
             }
-            threads.push(Thread::new(steps));
+            threads.push(Thread::new(path.clone(), steps));
         }
-        let processes: Vec<Option<u64>> = threads.iter().map(|thread| thread.steps.process).collect();
-        if let Some(other) = processes.iter().position(|process| *process != processes[0]) {
-            return Err(Fault::of("it is of another process than the others: convert each by itself")
-                .of_file(&files.threads[other]));
+        // The kernel numbers threads as they are made.
+        threads.sort_by_key(|thread| (thread.steps.thread != thread.steps.process, thread.steps.thread));
+        if let Some(other) = threads.iter().find(|thread| thread.steps.process != threads[0].steps.process) {
+            let fault = Fault::of("it is of another process than the others: convert each by itself");
+            return Err(fault.of_file(&other.path));
         }
         let program = program(&files.threads[0]);
         let modules = match &files.modules {
@@ -173,14 +173,13 @@ fn read<T>(path: &PathBuf, parse: impl FnOnce(&[u8]) -> std::result::Result<T, F
 }
 
 /// A conversion that is under way.
-struct Conversion<'f> {
-    paths: &'f [PathBuf],
+struct Conversion {
     threads: Vec<Thread>,
     shared: Shared,
     order: Order,
 }
 
-impl Conversion<'_> {
+impl Conversion {
     fn run(mut self) -> Result<Converted> {
         let is_maker = |function: &Function| {
             matches!(function.role, Some(Role::Sync { function: SyncFunction::ThreadCreate, .. }))
@@ -206,7 +205,7 @@ impl Conversion<'_> {
     /// The thread goes on to what happens next, if nothing waits to be written.
     fn advance(&mut self, number: usize) -> Result<()> {
         let thread = &mut self.threads[number];
-        if thread.advance(&mut self.shared).map_err(|fault| fault.of_file(&self.paths[number]))? {
+        if thread.advance(&mut self.shared).map_err(|fault| fault.of_file(&thread.path))? {
             let is_first = thread.id.is_none() && thread.steps.thread == thread.steps.process;
             self.order.add(if is_first { 0 } else { thread.time }, number);
         }

@@ -16,7 +16,7 @@ use crate::drmemtrace::thread::Happening;
 /// How far above its first stack pointer a thread's handle lies at most.
 const MOST_ABOVE_STACK: u64 = 16 << 20;
 
-/// Who waits, and for what: threads by their number among the files.
+/// Who waits, and for what: threads by their number in the order in which they were made.
 #[derive(Default)]
 pub struct Order {
     /// Threads with their times that may be able to go on.
@@ -32,6 +32,8 @@ pub struct Order {
     has_makers: bool,
     /// Started threads: the first stack pointer, and whether the thread has ended.
     started: FxHashMap<usize, (u64, bool)>,
+    /// The first that has not started: threads are numbered as they were made.
+    next_start: usize,
     forks: Vec<Fork>,
     /// How many events stand where they cannot have been.
     pub forced: u64,
@@ -101,7 +103,10 @@ impl Order {
     fn can(&self, thread: usize, happening: &Happening) -> bool {
         use SyncFunction as F;
         match *happening {
-            Happening::Start(_) => self.started.is_empty() || !self.has_makers || !self.makers.is_empty(),
+            Happening::Start(_) => {
+                let is_made = self.started.is_empty() || !self.has_makers || !self.makers.is_empty();
+                is_made && thread == self.next_start
+            }
             Happening::Enter { function: F::ParallelBody, object, .. } => self.fork_of(thread, object).is_some(),
             Happening::Leave { function, result, object, argument } => match function {
                 // A region that a thread runs by itself names no body at its end.
@@ -128,6 +133,9 @@ impl Order {
             Happening::Start(sp) => {
                 maker = self.makers.pop_front();
                 self.started.insert(thread, (sp, false));
+                while self.started.contains_key(&self.next_start) {
+                    self.next_start += 1;
+                }
             }
             Happening::End(_) => {
                 self.started.entry(thread).or_default().1 = true;

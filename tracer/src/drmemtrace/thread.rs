@@ -1,6 +1,7 @@
 //! One thread of the trace: from its instructions to blocks and events.
 
 use std::collections::VecDeque;
+use std::path::PathBuf;
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
@@ -123,6 +124,8 @@ impl Shared {
 
 /// A thread of the trace.
 pub struct Thread {
+    /// Its file.
+    pub path: PathBuf,
     /// Its number, once it has started.
     pub id: Option<ThreadId>,
     /// The kernel's number of it.
@@ -151,9 +154,10 @@ pub struct Thread {
 
 impl Thread {
     /// A thread that has not started.
-    pub fn new(steps: Steps<Contents>) -> Thread {
+    pub fn new(path: PathBuf, steps: Steps<Contents>) -> Thread {
         let os_tid = steps.thread.unwrap_or(0) as i32;
         Thread {
+            path,
             id: None,
             os_tid,
             time: 0,

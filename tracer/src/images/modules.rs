@@ -17,7 +17,6 @@ use crate::images::symbols::FileSymbol;
 use crate::images::sync_functions::{self, Role};
 use crate::kernel::ptrace::{self, Address, Tid};
 use crate::window::{Gate, Window};
-
 mod listed;
 mod places;
 

@@ -1,5 +1,5 @@
-//! What must hold of the reader of drmemtrace's files for any input: no panic, a trace that can be read or an error with
-//! words, and no trace where there is an error. The fuzz target (`fuzz/`) and the tests here share it.
+//! What must hold of the reader of drmemtrace's files for any input: no panic, a trace that can be read or an error
+//! with words, and no trace where there is an error. The fuzz target (`fuzz/`) and the tests here share it.
 
 use std::fs;
 use std::io::Write;
