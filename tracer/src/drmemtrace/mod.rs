@@ -116,8 +116,11 @@ impl Opened {
             }
             threads.push(Thread::new(path.clone(), steps));
         }
-        // The kernel numbers threads as they are made.
-        threads.sort_by_key(|thread| (thread.steps.thread != thread.steps.process, thread.steps.thread));
+        // The kernel numbers threads as they are made, and begins again with small numbers behind the largest.
+        threads.sort_by_key(|thread| {
+            let Steps { thread, process, .. } = &thread.steps;
+            (thread != process, thread < process, *thread)
+        });
         if let Some(other) = threads.iter().find(|thread| thread.steps.process != threads[0].steps.process) {
             let fault = Fault::of("it is of another process than the others: convert each by itself");
             return Err(fault.of_file(&other.path));

@@ -146,7 +146,7 @@ impl<R: Read> Steps<R> {
     /// Reads on until it is known what kind of trace it is: whether it has memory addresses.
     pub fn begin(&mut self) -> Result<bool, Fault> {
         // No instruction stands before the file's type.
-        while !self.ended && (!self.records.has_type() || self.thread.is_none()) {
+        while !self.ended && (!self.records.has_type() || self.thread.is_none() || self.process.is_none()) {
             self.read(&mut Codes::new(false))?;
         }
         // Without addresses, each thread has a stack somewhere.
