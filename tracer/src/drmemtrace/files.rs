@@ -9,7 +9,7 @@ use std::vec;
 use flate2::read::{DeflateDecoder, MultiGzDecoder};
 use zip::{CompressionMethod, ZipArchive};
 
-use crate::drmemtrace::Fault;
+use crate::drmemtrace::fault::Fault;
 use crate::error::{Error, Result};
 
 /// What is read of a file at once. Files are not held open in between: a program may have thousands of threads.

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 use trace_format::{Mapping, Module, ModuleRole, Pc};
 
-use crate::drmemtrace::Fault;
+use crate::drmemtrace::fault::Fault;
 use crate::images::sync_functions::{self, Role};
 
 /// The parts of DynamoRIO that lie in the program's memory, and run nothing that is in the trace.

@@ -7,6 +7,7 @@
 //! what that can have been (`order`).
 
 mod code;
+mod fault;
 mod files;
 mod logs;
 mod order;
@@ -22,31 +23,18 @@ use std::time::UNIX_EPOCH;
 use rustc_hash::FxHashMap;
 use trace_format::{Architecture, Finish, Meta, ModuleRole, SyncFunction};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::images::modules::{Images, ModuleMap};
 use crate::images::sync_functions::Role;
 use crate::kernel::interrupt::Interrupt;
 use crate::record::recorder::Recorder;
+use fault::Fault;
 use files::Files;
 use logs::Function;
 use order::Order;
 use origin::Origin;
 use steps::Steps;
 use thread::{Shared, Thread};
-
-/// What is wrong with a file, as the end of a sentence that begins with its path, and what to do.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Fault(String);
-
-impl Fault {
-    fn of(what: impl Into<String>) -> Fault {
-        Fault(what.into())
-    }
-
-    fn of_file(self, path: &Path) -> Error {
-        Error::Foreign { path: path.to_owned(), reason: self.0 }
-    }
-}
 
 /// The functions that drmemtrace should record, as the value of its option `-record_function`.
 #[must_use]

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use crate::drmemtrace::Fault;
+use crate::drmemtrace::fault::Fault;
 
 /// The bytes of a record.
 const SIZE: usize = 12;

@@ -12,8 +12,8 @@ use rustc_hash::FxHashMap;
 use trace_format::{Kind, SpEffect};
 
 use crate::decode::MAX_LENGTH;
-use crate::drmemtrace::Fault;
 use crate::drmemtrace::code::{Access, Bytes, Code, Codes, Moves};
+use crate::drmemtrace::fault::Fault;
 use crate::drmemtrace::record::{Record, Records, marker};
 
 /// So many instructions wait for one that tells the stack pointer; then it is taken to be unchanged.

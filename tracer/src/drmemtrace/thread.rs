@@ -7,8 +7,8 @@ use std::rc::Rc;
 use rustc_hash::FxHashMap;
 use trace_format::{Block, BlockId, Event, Pc, SpEffect, SyncFunction, ThreadExit, ThreadId};
 
-use crate::drmemtrace::Fault;
 use crate::drmemtrace::code::{Code, Codes};
+use crate::drmemtrace::fault::Fault;
 use crate::drmemtrace::files::Contents;
 use crate::drmemtrace::logs::Function;
 use crate::drmemtrace::origin::Origin;
@@ -239,7 +239,7 @@ impl Thread {
             }
         };
         self.expected_sp = expected;
-        let is_noted = next.is_some_and(|next| !next.notes.is_empty());
+        let is_noted = next.is_some_and(|next| next.notes.iter().any(|note| !matches!(note, Note::Time(_))));
         let surprise = sp.filter(|sp| *sp != expected);
         let ends = last.code.decoded.ends_block() || self.run.len() >= MAX_INSTRUCTIONS;
         if ends || is_noted || surprise.is_some() || next.is_none() {
