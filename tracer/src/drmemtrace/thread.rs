@@ -60,6 +60,12 @@ pub enum Happening {
     End(ThreadExit),
 }
 
+/// A block that the trace has.
+struct Known {
+    codes: Box<[Rc<Code>]>,
+    id: BlockId,
+}
+
 /// What all threads share.
 pub struct Shared {
     /// Writes the trace.
@@ -73,7 +79,7 @@ pub struct Shared {
     /// The instructions.
     pub codes: Codes,
     /// The blocks by their first instruction and length.
-    blocks: FxHashMap<(*const Code, usize), Vec<(Box<[Rc<Code>]>, BlockId)>>,
+    blocks: FxHashMap<(*const Code, usize), Vec<Known>>,
     /// What recorded functions are, and routines that were handed to them, by address.
     routines: FxHashMap<u64, Role>,
     /// Functions that were entered though the trace has no arguments of them, with how often.
@@ -98,9 +104,9 @@ impl Shared {
     fn block(&mut self, thread: ThreadId, run: &[Rc<Code>], sps: &[u64], addresses: &[u64]) {
         let key = (Rc::as_ptr(&run[0]), run.len());
         let same = |known: &[Rc<Code>]| known.iter().zip(run).all(|(a, b)| Rc::ptr_eq(a, b));
-        let known = self.blocks.get(&key).and_then(|all| all.iter().find(|(codes, _)| same(codes)));
+        let known = self.blocks.get(&key).and_then(|all| all.iter().find(|known| same(&known.codes)));
         let id = match known {
-            Some((_, id)) => *id,
+            Some(known) => known.id,
             None => {
                 let pc = run[0].decoded.instruction.pc.0;
                 self.origin.check(pc, &run[0].decoded, &mut self.modules);
@@ -114,7 +120,7 @@ impl Shared {
                     block.code.extend(code.decoded.code());
                 }
                 let Some(id) = self.recorder.intern(block, &self.modules) else { return };
-                self.blocks.entry(key).or_default().push((run.into(), id));
+                self.blocks.entry(key).or_default().push(Known { codes: run.into(), id });
                 id
             }
         };
@@ -317,6 +323,9 @@ impl Thread {
     /// The function that the transfer to the step enters.
     fn function_entered(&mut self, step: &Step, shared: &mut Shared) {
         let pc = step.pc();
+        if shared.modules.role(pc).is_some() {
+            shared.origin.check(pc, &step.code.decoded, &mut shared.modules);
+        }
         let Some(role) = shared.modules.role(pc).or_else(|| shared.routines.get(&pc).copied()) else { return };
         let called = step.notes.iter().find_map(|note| match note {
             Note::Called { function, from, arguments } if *function < SYSTEM_CALLS => {
