@@ -47,7 +47,7 @@ impl Files {
             (folder.unwrap_or(Path::new(".")).to_owned(), vec![from.to_owned()])
         };
         let is_raw = |path: &PathBuf| name(path).contains(".raw");
-        let is_thread = |path: &PathBuf| name(path).contains("trace.");
+        let is_thread = |path: &PathBuf| [".trace", ".memtrace"].iter().any(|part| name(path).contains(part));
         // What lies beside raw/, and bears no name of theirs, are files of the program.
         if threads.iter().any(is_raw) || from.join(RAW).is_dir() && folder == from && !threads.iter().any(is_thread) {
             let run = if name(from) == RAW { from.parent().unwrap_or(from) } else { from };
