@@ -241,7 +241,7 @@ impl Conversion {
                 unrecorded.iter().map(|(function, count)| format!("{function:?} ({count})")).collect();
             warnings.push(format!(
                 "calls of these functions have no arguments in the trace, and are taken for other code: {}. Record \
-                 them with -record_function, as docs/tracing.md says",
+                 them with -record_function, as docs/imports.md says",
                 calls.join(", ")
             ));
         }
