@@ -196,6 +196,28 @@ fn each_command_of_the_page_of_exports_runs() {
 }
 
 #[test]
+fn each_command_of_the_page_of_imports_runs() {
+    let own = root().join("cli/tests/drmemtrace");
+    let folder = tempfile::tempdir().unwrap();
+    let copy = format!("cp -r {0}/crew {0}/crew.dir . && mv crew.dir drmemtrace.crew.1.dir", own.display());
+    let place = "sed -i \"s|PROGRAM|$PWD/crew|\" drmemtrace.crew.1.dir/raw/modules.log";
+    let page = std::fs::read_to_string(root().join("docs/imports.md")).unwrap();
+    let commands =
+        blocks(&page).into_iter().filter(|(language, _)| *language == "sh").flat_map(|(_, block)| block.lines());
+    let mut printed = String::new();
+    let mut ran = 0;
+    // The recording is here, and so need not be its tool.
+    for command in [&copy[..], place].into_iter().chain(commands.filter(|line| !line.starts_with("drrun "))) {
+        let output = shell(folder.path(), command).output().unwrap();
+        assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+        printed = String::from_utf8(output.stdout).unwrap();
+        ran += 1;
+    }
+    assert_eq!(ran, 4);
+    assert!(printed.contains("crew.c:") && printed.contains("SIMT efficiency on nvidia"), "{printed}");
+}
+
+#[test]
 fn the_first_trace_of_the_readme_runs_and_says_what_is_promised() {
     let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
     let (_, section) = readme.split_once("## A first trace\n").expect("the section");

@@ -43,6 +43,14 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
+    /// What another tool recorded cannot be read.
+    #[error("{path}: cannot be converted: {reason}", path = path.display())]
+    Foreign {
+        /// The file or folder.
+        path: PathBuf,
+        /// Why not, and the way out.
+        reason: String,
+    },
     /// The kernel does not allow tracing.
     #[error("cannot trace: {reason}")]
     Denied {

@@ -7,9 +7,10 @@
 //! (`decode`, `blocks`), the synchronisation functions (`sync_functions`, `sync_stack`), which part of the run is
 //! recorded (`window`, `switch`), on which processor it runs (`together`), how a run begins and ends (`run`), what is
 //! remembered of earlier runs (`remembered`) and writing (`recorder`). The kernel's interface, and with it all
-//! `unsafe`, is in the folder `ptrace`.
+//! `unsafe`, is in the folder `ptrace`. What another tool has recorded becomes a trace in `drmemtrace`.
 
 mod decode;
+mod drmemtrace;
 mod engine;
 mod engines;
 mod error;
@@ -26,6 +27,7 @@ mod translate;
 mod usage;
 mod window;
 
+pub use drmemtrace::{Converted, convert as convert_drmemtrace, functions as drmemtrace_functions};
 pub use engine::{Engine, Exit, Outcome, Progress, ProgressCallback, TraceOptions, TranslationLimits};
 pub use engines::{ENGINES, engine_named, trace};
 pub use error::{Error, Result};

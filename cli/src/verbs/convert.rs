@@ -1,30 +1,50 @@
-//! `lockstep convert`: a trace in another version of the format.
+//! `lockstep convert`: a trace in another version of the format, or another tool's recording as a trace.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use attribution::table::grouped;
 use trace_format::layout::Version;
 
-use crate::output::{Output, say};
+use crate::output::{Output, WithColours, print, say};
 use crate::typed::selection;
 
-/// Write a trace in another version of the format, for a lockstep that reads only that version
+/// Write a trace in another version of the format, or make one of what another tool recorded
 ///
 /// What the trace says stays the same: the instructions of each thread, events, memory addresses. Version 3 has no
 /// events for chunks of OpenMP loops, for tasks and for teams, so these are left out. A text trace is written as a
 /// binary one.
+///
+/// With --from drmemtrace it is the folder of an offline trace of DynamoRIO's drmemtrace, post-processed, or one file
+/// of it. The program's files should still be where they were: names of functions and source lines are theirs.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The trace (- for standard input)
-    trace: PathBuf,
+    /// The trace (- for standard input), or the other tool's recording
+    #[arg(required_unless_present = "functions")]
+    trace: Option<PathBuf>,
+
+    /// The tool whose recording it is
+    #[arg(long, value_name = "TOOL", conflicts_with = "to")]
+    from: Option<Tool>,
+
+    /// Print which functions that tool should record, as the value of its option -record_function
+    #[arg(long, requires = "from", conflicts_with_all = ["trace", "output"])]
+    functions: bool,
 
     /// The version: 3 or 4
     #[arg(long, value_name = "VERSION", default_value = "4", value_parser = version)]
     to: Version,
 
     /// The file (- for standard output)
-    #[arg(long, short = 'o', value_name = "FILE")]
-    output: PathBuf,
+    #[arg(long, short = 'o', value_name = "FILE", required_unless_present = "functions")]
+    output: Option<PathBuf>,
+}
+
+/// A tool whose recordings become traces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Tool {
+    /// DynamoRIO's drmemtrace: offline traces
+    Drmemtrace,
 }
 
 fn version(text: &str) -> Result<Version, String> {
@@ -33,8 +53,15 @@ fn version(text: &str) -> Result<Version, String> {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let trace = selection::open(&args.trace)?;
-    let mut out = Output::create(&args.output)?;
+    let (Some(from), Some(output)) = (&args.trace, &args.output) else {
+        print(&format!("{}\n", tracer::drmemtrace_functions()), WithColours::No)?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    if let Some(Tool::Drmemtrace) = args.from {
+        return convert_drmemtrace(from, output);
+    }
+    let trace = selection::open(from)?;
+    let mut out = Output::create(output)?;
     let path = out.path();
     let (_, left_out) = trace.write_as(args.to, &mut out, path)?;
     out.finish()?;
@@ -45,5 +72,20 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             args.to as u32
         );
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn convert_drmemtrace(from: &Path, output: &Path) -> anyhow::Result<ExitCode> {
+    let output = if output == Path::new("-") { Path::new("/dev/stdout") } else { output };
+    let converted = tracer::convert_drmemtrace(from, output)?;
+    for warning in &converted.warnings {
+        say!("lockstep: {warning}");
+    }
+    say!(
+        "lockstep: {} instructions of {} threads in {} bytes",
+        grouped(converted.instructions),
+        converted.threads,
+        grouped(converted.bytes)
+    );
     Ok(ExitCode::SUCCESS)
 }

@@ -17,7 +17,7 @@ use crate::images::symbols::FileSymbol;
 use crate::images::sync_functions::{self, Role};
 use crate::kernel::ptrace::{self, Address, Tid};
 use crate::window::{Gate, Window};
-
+mod listed;
 mod places;
 
 /// The path of what the engine `translate` maps into programs: it is no module of theirs.

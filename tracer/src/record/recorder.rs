@@ -17,6 +17,7 @@ use trace_format::{
 
 use crate::engine::{Progress, TraceOptions};
 use crate::images::modules::ModuleMap;
+use crate::kernel::interrupt::Interrupt;
 use crate::limit::Limit;
 use crate::record::blocks::{Interner, PendingBlock};
 use crate::record::output::Output;
@@ -48,12 +49,6 @@ pub struct Recorder {
 impl Recorder {
     /// Creates the file and writes what is known before the start.
     pub fn create(options: &TraceOptions) -> trace_format::Result<Recorder> {
-        let path: &Path = &options.output;
-        let file = Output::create(path, &options.interrupt).map_err(|source| trace_format::Error::Io {
-            path: path.to_owned(),
-            action: trace_format::Action::Create,
-            source,
-        })?;
         let meta = Meta {
             tool: concat!("lockstep ", env!("CARGO_PKG_VERSION")).to_owned(),
             engine: options.engine.name().to_owned(),
@@ -64,7 +59,18 @@ impl Recorder {
             memory: options.memory,
             window: options.window.words(),
         };
-        let mut writer = TraceWriter::new(file, path, &meta)?;
+        let recorder = Recorder::over(&options.output, &options.interrupt, &meta)?;
+        Ok(Recorder { paused: !options.window.is_open_at_first(), ..recorder })
+    }
+
+    /// Creates the file of a run of which this is known.
+    pub fn over(path: &Path, interrupt: &Interrupt, meta: &Meta) -> trace_format::Result<Recorder> {
+        let file = Output::create(path, interrupt).map_err(|source| trace_format::Error::Io {
+            path: path.to_owned(),
+            action: trace_format::Action::Create,
+            source,
+        })?;
+        let mut writer = TraceWriter::new(file, path, meta)?;
         writer.forget_blocks();
         Ok(Recorder {
             writer,
@@ -75,7 +81,7 @@ impl Recorder {
             timed: false,
             last: Vec::new(),
             threads: 0,
-            paused: !options.window.is_open_at_first(),
+            paused: false,
             failure: None,
         })
     }

@@ -114,7 +114,7 @@ impl SyncStack {
             match around {
                 Frame::Call { function, sp: entry } => {
                     let (function, entry) = (*function, *entry);
-                    let returned = sp == entry + 8;
+                    let returned = sp == entry.wrapping_add(8);
                     let mut unwound = || sp > entry && (!function.calls_back() || same_stack(entry, sp));
                     if !returned && !unwound() {
                         return None;
