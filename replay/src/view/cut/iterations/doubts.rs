@@ -127,6 +127,31 @@ pub(super) fn doubts(trace: &Trace, asked: &Asked, given: &Given, counts: &Count
     all
 }
 
+/// What is said of them, where these loops are left out.
+pub(super) fn said(doubts: Vec<Doubt>, left_out: &[String]) -> Vec<String> {
+    let (of_loops, others): (Vec<Doubt>, Vec<Doubt>) =
+        doubts.into_iter().partition(|doubt| matches!(doubt.about, About::Loop(_)));
+    let mut all: Vec<String> = Vec::new();
+    if let [first, rest @ ..] = left_out {
+        let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
+        all.push(format!(
+            "left out: the loop at {first}{more}, of which a lane may be several iterations, or not all are lanes, as \
+             where the compiler vectorised or unrolled; {PLAINLY}"
+        ));
+    } else {
+        let more = of_loops.len().saturating_sub(MOST_SAID);
+        all.extend(of_loops.into_iter().take(MOST_SAID).map(|doubt| doubt.why));
+        if more > 0 {
+            all.push(format!("the like holds {more} times more"));
+        }
+    }
+    all.extend(others.into_iter().map(|doubt| doubt.why));
+    all
+}
+
+/// Of so many doubts about loops the reasons are told.
+const MOST_SAID: usize = 3;
+
 /// How to get a loop of which a turn is an iteration.
 const PLAINLY: &str = "mark its iterations (lockstep cc --mark-iterations), or build it without that \
                        (-fno-unroll-loops -fno-tree-vectorize, clang: -fno-vectorize) and trace again";

@@ -15,7 +15,7 @@ use flowgraph::LoopId;
 use heuristics::{SegmentId, SegmentTable};
 use trace_format::{Pc, Trace};
 
-use self::doubts::{About, Asked, Doubt, MOST_UNSURE, Weights, doubts};
+use self::doubts::{About, Asked, MOST_UNSURE, Weights, doubts, said};
 use self::given::Given;
 use self::loops::LoopsOf;
 use self::turns::{Finder, Turns};
@@ -155,9 +155,16 @@ pub(in crate::view) fn into_turns(view: &View, which: &WhichLoops, bodies: &[Pc]
     let mut made = described(made, listed);
     made.2.loops = taken.iter().map(|id| loops.taken(*id, segments)).collect();
     made.2.is_withheld = is_withheld;
-    let left_out = |doubt: &Doubt| !is_withheld && *which == WhichLoops::Worksharing && doubt.about != About::Missed;
-    let said = |doubt: Doubt| if left_out(&doubt) { format!("left out: {}", doubt.why) } else { doubt.why };
-    made.2.doubts = doubts.into_iter().map(said).collect();
+    let left_out: Vec<String> = if *which == WhichLoops::Worksharing && !is_withheld {
+        wanted
+            .iter()
+            .filter(|id| !taken.contains(id))
+            .map(|id| named(&view.trace, loops.ends(*id, segments).0))
+            .collect()
+    } else {
+        Vec::new()
+    };
+    made.2.doubts = said(doubts, &left_out);
     Ok(made)
 }
 
