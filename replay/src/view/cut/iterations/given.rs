@@ -9,7 +9,7 @@
 
 use flowgraph::{LoopId, NodeId, reached};
 use heuristics::SegmentTable;
-use machine::{Instruction, Operand, Operator, Register, Step};
+use machine::{Condition, Instruction, Operand, Operator, Register, Step};
 use rustc_hash::FxHashMap;
 use trace_format::{Kind, Pc};
 
@@ -149,7 +149,10 @@ impl Given {
             if is_branch && compared & (NUMBER | SHARE) != 0 {
                 let test = tests.entry(node).or_default();
                 test.is_stepped |= compared & STEPPED != 0;
-                test.is_of_bounds |= state.compared.iter().all(|from| from & (NUMBER | MIXED) == NUMBER);
+                // One thread does more, as at `master`.
+                let of_one = compared & (CONSTANT | STEPPED) == CONSTANT && code.last().is_some_and(|l| is_equality(l));
+                let both = state.compared.iter().all(|from| from & (NUMBER | MIXED) == NUMBER);
+                test.is_of_bounds |= both && !of_one;
                 test.is_of_two |= state.compared.iter().all(|from| from & (NUMBER | CONSTANT) == NUMBER);
                 test.is_one_way = graph.successors(node).len() < 2;
             }
@@ -225,6 +228,11 @@ impl Given {
         }
         all
     }
+}
+
+/// Whether a branch asks whether two values are the same.
+fn is_equality(branch: Instruction) -> bool {
+    matches!(branch.condition(), Condition::Equal | Condition::NotEqual)
 }
 
 /// Whether an instruction adds to the thread's number, multiplied as it is, as much as the next one's is more.
