@@ -156,8 +156,7 @@ const MOST_SAID: usize = 3;
 const PLAINLY: &str = "mark its iterations (lockstep cc --mark-iterations), or build it without that \
                        (-fno-unroll-loops -fno-tree-vectorize, clang: -fno-vectorize) and trace again";
 
-/// A verdict stands beside iterations that are not sure, and are left out, where they are at most this share of what
-/// the region ran.
+/// A verdict stands beside iterations that are not sure, and are left out, where they are at most this share of all.
 pub(super) const MOST_UNSURE: f64 = 0.1;
 
 /// How much of a region is in lanes, and how much beside them.
@@ -177,11 +176,11 @@ impl Weights {
         Weights { kept: counts.kept as f64 + call * inside, outside: counts.outside as f64 + call * outside, call }
     }
 
-    /// The share that may be iterations and in no lane, if these lanes alone are kept: 0 to 1. Where iterations were
-    /// missed they are somewhere beside the lanes.
+    /// The share of what may be iterations that is in no lane, if these lanes alone are kept: 0 to 1. Where iterations
+    /// were missed they are somewhere beside the lanes.
     pub fn unsure(self, kept: &Counts, is_missed: bool) -> f64 {
         let left = self.kept - (kept.kept as f64 + self.call * kept.mathematics[0] as f64);
         let missed = if is_missed { self.outside } else { 0.0 };
-        (left + missed) / (self.kept + self.outside).max(1.0)
+        (left + missed) / (self.kept + missed).max(1.0)
     }
 }
