@@ -1,5 +1,5 @@
-// Threads share out 4,096 iterations by their numbers; then one of them adds up what all have found, which nobody shares.
-// Right: 4,096 lanes, 87%: those whose target is not 3 do more.
+// Threads share out 4,096 iterations by their numbers; then one of them adds up what all have found, which nobody
+// shares. Right: 4,096 lanes, 87%: those whose target is not 3 do more.
 #include <omp.h>
 #include <stdio.h>
 

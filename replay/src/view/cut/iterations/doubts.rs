@@ -60,7 +60,7 @@ pub(super) fn doubts(trace: &Trace, asked: &Asked, given: &Given, counts: &Count
             About::Loop(number),
             format!(
                 "the loop at {} ends by a part of its thread's share: a lane may be several iterations, as where the \
-             compiler vectorised or unrolled it; {PLAINLY}",
+                 compiler vectorised or unrolled it; {PLAINLY}",
                 at(*id)
             ),
         );
@@ -79,7 +79,7 @@ pub(super) fn doubts(trace: &Trace, asked: &Asked, given: &Given, counts: &Count
             About::Loop(number),
             format!(
                 "{} lanes were made of {} iterations that the runtime gave to the loop at {}: the compiler may have \
-             unrolled or vectorised it, or it is another one; {PLAINLY}, or name the loop with --loop",
+                 unrolled or vectorised it, or it is another one; {PLAINLY}, or name the loop with --loop",
                 told.lanes,
                 told.iterations,
                 at(*id)
@@ -90,8 +90,8 @@ pub(super) fn doubts(trace: &Trace, asked: &Asked, given: &Given, counts: &Count
         add(
             About::Missed,
             format!(
-                "{missed} iterations that the runtime gave out are in no lane: the compiler may have unrolled their loop; \
-             {PLAINLY}, or name the loop with --loop"
+                "{missed} iterations that the runtime gave out are in no lane: the compiler may have unrolled their \
+                 loop; {PLAINLY}, or name the loop with --loop"
             ),
         );
     }
