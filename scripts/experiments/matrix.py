@@ -37,7 +37,19 @@ SHARED = {
 #: Keys with their defaults that stand at the top only.
 TOP = {"title": "", "text": "", "keep_traces": True, "limits": {}, "program": [], "chart": []}
 #: Keys of a program besides the shared ones.
-PROGRAM = {"name": "", "workload": "", "sources": [], "libraries": [], "binary": "", "arguments": []}
+PROGRAM = {
+    "name": "",
+    "workload": "",
+    "sources": [],
+    "libraries": [],
+    "binary": "",
+    "suite": "",
+    "target": "",
+    "make": [],
+    "stdin": "",
+    "typed": "",
+    "arguments": [],
+}
 #: Keys of a chart. `where` keeps the rows whose columns have these values.
 CHART = {"name": "", "kind": "", "text": "", "where": {}, "columns": 1}
 
@@ -73,6 +85,10 @@ class Build:
     libraries: tuple[str, ...]
     flags: tuple[str, ...]
     binary: str
+    #: A folder of a suite in which `make` leaves `target`, with these words for it.
+    suite: str = ""
+    target: str = ""
+    make: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -86,6 +102,9 @@ class Run:
     repeat: int
     arguments: tuple[str, ...]
     options: tuple[str, ...]
+    #: What it reads: a file of its folder, or a text.
+    stdin: str = ""
+    typed: str = ""
 
 
 @dataclass(frozen=True)
@@ -122,6 +141,10 @@ class Matrix:
     runs: dict[str, Run] = field(default_factory=dict)
     replays: dict[str, Replay] = field(default_factory=dict)
     charts: dict[str, Chart] = field(default_factory=dict)
+
+    def is_compared(self, run: Run) -> bool:
+        """Whether its program is built in several ways, which must print the same."""
+        return sum(build.program == run.build.program for build in self.builds.values()) > 1
 
 
 def read(path: Path) -> Matrix:
@@ -215,8 +238,14 @@ def check_name(what: str, name: str) -> None:
 def add_program(matrix: Matrix, program: dict, folder: Path) -> None:
     """The builds, runs and replays of one program."""
     check_name("program", program["name"])
-    if sum(bool(program[key]) for key in ("workload", "sources", "binary")) != 1:
-        raise MatrixError("it needs one of workload, sources and binary")
+    if sum(bool(program[key]) for key in ("workload", "sources", "binary", "suite")) != 1:
+        raise MatrixError("it needs one of workload, sources, binary and suite")
+    if bool(program["suite"]) != bool(program["target"]):
+        raise MatrixError("suite and target go together: a folder of a suite, and the program that make leaves there")
+    if program["make"] and not program["suite"]:
+        raise MatrixError("make is for a program of a suite")
+    if program["stdin"] and program["typed"]:
+        raise MatrixError("stdin names a file and typed is a text: give one")
     if program["binary"] and program["transforms"] != [PLAIN]:
         raise MatrixError('a binary is not rebuilt: transforms must be ["plain"]')
     threads = program["threads"]
@@ -256,6 +285,9 @@ def builds_of(program: dict, folder: Path):
                 libraries=tuple(program["libraries"]),
                 flags=tuple(program["flags"]),
                 binary=str(folder / program["binary"]) if program["binary"] else "",
+                suite=program["suite"],
+                target=program["target"],
+                make=tuple(program["make"]),
             )
 
 
@@ -274,6 +306,8 @@ def runs_of(program: dict, build: Build):
                 repeat=repeat,
                 arguments=tuple(word.replace("{threads}", str(threads)) for word in arguments),
                 options=tuple(program["trace_options"]),
+                stdin=program["stdin"].replace("{threads}", str(threads)),
+                typed=program["typed"].replace("{threads}", str(threads)),
             )
 
 

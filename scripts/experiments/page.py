@@ -104,6 +104,12 @@ def differences(rows: list[dict]) -> str:
     )
 
 
+def wrong(rows: list[dict]) -> str:
+    """Which builds print something else than the first of their program."""
+    builds = sorted({f"{row['program']} by {row['transform']}" for row in rows if row.get("prints") == "other"})
+    return f"**These print something else than the first build of their program: {', '.join(builds)}.**" if builds else ""
+
+
 def facts(rows: list[dict]) -> list[tuple[str, str]]:
     """What the numbers were made with: all values, or the first and the last of many."""
     told = []
@@ -122,7 +128,7 @@ def remake(matrix: matrices.Matrix) -> list[str]:
 
 def markdown(matrix: matrices.Matrix, rows: list[dict]) -> str:
     """The page as it stands in results/."""
-    parts = [f"# {matrix.title}", matrix.text.strip(), differences(rows)]
+    parts = [f"# {matrix.title}", matrix.text.strip(), wrong(rows), differences(rows)]
     for chart in matrix.charts.values():
         parts.append(f"![{chart.name}](charts/{chart.name}.svg)\n\n{chart.text.strip()}")
     parts.append("## Made with")
@@ -141,7 +147,7 @@ def markdown(matrix: matrices.Matrix, rows: list[dict]) -> str:
 def web_page(matrix: matrices.Matrix, rows: list[dict], folder: Path) -> str:
     """The page with its charts in it, in one file."""
     e = html.escape
-    parts = [f"<h1>{e(matrix.title)}</h1>", f"<p>{e(matrix.text.strip())}</p>", f"<p>{e(differences(rows))}</p>"]
+    parts = [f"<h1>{e(matrix.title)}</h1>", f"<p>{e(matrix.text.strip())}</p>", f"<p>{e(wrong(rows).strip('*'))}</p>", f"<p>{e(differences(rows))}</p>"]
     for chart in matrix.charts.values():
         drawn = (folder / "charts" / f"{chart.name}.svg").read_text(encoding="utf-8")
         drawn = drawn[drawn.index("<svg") :]

@@ -13,6 +13,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 import matrix as matrices
+from steps import VARIES
 
 #: What a row is a row of, but for the repeat.
 KEY = ("program", "transform", "layout", "input", "thread_count", "width", "group", "locks", "region", "code", "heuristic")
@@ -21,12 +22,32 @@ SPREAD = ("runs", "fetches_min", "fetches_max", "fetches_spread")
 
 
 def collect(matrix: matrices.Matrix, folder: Path) -> list[dict]:
-    """The rows of all replays, in the matrix's order."""
+    """The rows of all replays, in the matrix's order, each with whether its run printed what the program's first build did."""
     rows = []
-    for name in matrix.replays:
+    firsts: dict[tuple, str] = {}
+    for name, replay in matrix.replays.items():
+        run = replay.run
+        first = firsts.setdefault((run.build.program, run.input, run.threads, run.repeat), run.name)
+        told = compared(*(lines(folder / "traces" / of / "printed.txt") for of in (first, run.name)))
         with open(folder / "replays" / name / "rows.csv", newline="", encoding="utf-8") as file:
-            rows.extend(csv.DictReader(file))
+            rows.extend(row | {"prints": told} for row in csv.DictReader(file))
     return rows
+
+
+def lines(path: Path) -> list[str]:
+    """What runs printed, by line; of a trace that an older version made nothing."""
+    return path.read_text().split("\n") if path.exists() else []
+
+
+def compared(first: list[str], own: list[str]) -> str:
+    """Whether two builds print the same, but for what each prints otherwise every time: `same`, `other`, or nothing where
+    there is no such line."""
+    if VARIES in (*first[:1], *own[:1]) and 1 in (len(first), len(own)):
+        return ""
+    kept = [pair for pair in zip(first, own, strict=False) if VARIES not in pair]
+    if len(first) != len(own) or any(one != other for one, other in kept):
+        return "other"
+    return "same" if kept else ""
 
 
 def summarise(rows: list[dict]) -> list[dict]:

@@ -14,6 +14,7 @@ import json
 import os
 import platform
 import resource
+import shlex
 import shutil
 import signal
 import subprocess
@@ -46,7 +47,7 @@ def tool(name: str) -> Path:
     return folder / name
 
 
-def run_limited(command: list, limits: Limits, allowed=(0,), **options) -> int:
+def run_limited(command: list, limits: Limits, allowed=(0,), stdin=subprocess.DEVNULL, **options) -> int:
     """Runs a command within limits; its process group is killed when it takes too long."""
     command = [str(word) for word in command]
     print("+", " ".join(command), flush=True)
@@ -56,7 +57,7 @@ def run_limited(command: list, limits: Limits, allowed=(0,), **options) -> int:
         resource.setrlimit(resource.RLIMIT_DATA, (bytes_allowed, bytes_allowed))
         LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
-    process = subprocess.Popen(command, preexec_fn=before_exec, process_group=0, stdin=subprocess.DEVNULL, **options)
+    process = subprocess.Popen(command, preexec_fn=before_exec, process_group=0, stdin=stdin, **options)
     try:
         status = process.wait(timeout=limits.seconds)
     except subprocess.TimeoutExpired:
@@ -115,6 +116,8 @@ def make_build(build: Build, limits: Limits, folder: Path) -> None:
         compiler = [str(word) for word in compiler]
         if build.workload:
             make_workload(build, compiler, limits, folder)
+        elif build.suite:
+            make_of_suite(build, compiler, limits, folder)
         else:
             command = [*compiler, *build.flags, *build.sources, "-o", folder / "program", *build.libraries]
             run_limited(command, limits)
@@ -122,7 +125,7 @@ def make_build(build: Build, limits: Limits, folder: Path) -> None:
         "transform": spelt_out(build.transform),
         "layout": build.layout,
         "compiler": first_line(["cc" if build.transform == PLAIN else "clang-19", "--version"]) if compiler != "none" else "",
-        "flags": " ".join(build.flags) if compiler != "none" else "",
+        "flags": "the suite's own" if build.suite else " ".join(build.flags) if compiler != "none" else "",
         "binary_sha256": sha256(folder / "program"),
         "build_id": build_id(folder / "program"),
     }
@@ -159,17 +162,73 @@ def make_workload(build: Build, compiler: list[str], limits: Limits, folder: Pat
     shutil.copy2(copy / (target or name), folder / "program")
 
 
+def make_of_suite(build: Build, compiler: list[str], limits: Limits, folder: Path) -> None:
+    """Builds a program of a suite by its own makefile, in a copy of the suite: the user's stays as it is. Whatever name
+    the makefile has for the compiler, it is ours that is found."""
+    suite = Path(os.environ.get("LOCKSTEP_SUITE") or "/nowhere")
+    if not (suite / build.suite).is_dir():
+        raise StepError(f"the suite has no folder {build.suite}: name the suite's folder, as scripts/original SUITE FOLDER")
+    ignored = shutil.ignore_patterns(".git", ".svn")
+    shutil.copytree(suite, folder / "source", symlinks=True, ignore=ignored, ignore_dangling_symlinks=True)
+    place = folder / "source" / build.suite
+    (folder / "bin").mkdir()
+    for name in ("cc", "gcc", "clang", "c++", "g++", "clang++") if build.transform != PLAIN else ():
+        words = ["c++" if word == "cc" and "++" in name else word for word in compiler]
+        stand_in = folder / "bin" / name
+        stand_in.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
+        stand_in.chmod(0o755)
+    env = os.environ | {"PATH": f"{folder / 'bin'}:{os.environ['PATH']}"}
+    run_limited(["make", "-C", place, "clean"], limits, allowed=range(256), env=env)
+    run_limited(["make", "-C", place, *build.make], limits, env=env)
+    if not os.access(place / build.target, os.X_OK):
+        raise StepError(f"make left no program {build.target} in {build.suite}")
+    (folder / "program").symlink_to(Path("source") / build.suite / build.target)
+
+
+def run_of(run: Run, built: Path, command: list, limits: Limits, output: Path) -> None:
+    """Runs a program, or what runs it, with what it reads. One of a suite runs in its own folder, where its inputs are."""
+    with tempfile.TemporaryDirectory() as scratch, open(output, "wb") as printed, contextlib.ExitStack() as files:
+        # Under its own name: rows tell the command, and are the same wherever they were made.
+        place, name = Path(scratch), run.build.target or run.build.program
+        if run.build.suite:
+            place = built / "source" / run.build.suite
+        else:
+            (place / name).symlink_to(built / "program")
+        text = Path(scratch) / ".typed"
+        text.write_text(run.typed)
+        reads = place / run.stdin if run.stdin else text
+        if not reads.exists():
+            raise StepError(f"{run.stdin} is not in {run.build.suite or 'the folder of the run'}: it is what the program reads")
+        stdin = files.enter_context(open(reads, "rb"))
+        env = os.environ | {"OMP_NUM_THREADS": str(run.threads)}
+        run_limited([*command, f"./{name}", *run.arguments], limits, stdin=stdin, stdout=printed, cwd=place, env=env)
+
+
+#: Stands for a line that runs of one program do not print alike: a time, or what a race decides.
+VARIES = "~"
+
+
+def printed(outputs: list[bytes]) -> list[str]:
+    """What runs of one program print alike, by line. Where not even the number of lines is the same, nothing is."""
+    runs = [output.decode(errors="replace").splitlines() for output in outputs]
+    if len({len(run) for run in runs}) > 1:
+        return [VARIES]
+    return [lines[0] if len(set(lines)) == 1 else VARIES for lines in zip(*runs, strict=True)]
+
+
 def make_trace(matrix: Matrix, run: Run, folder: Path, made: Path) -> None:
-    """Runs a build under the tracer."""
+    """Runs a build under the tracer, and twice without, to know what it prints each time."""
     built = folder / "builds" / run.build.name
     started = datetime.now(UTC)
     clock = time.monotonic()
-    with tempfile.TemporaryDirectory() as scratch, open(made / "output.txt", "wb") as output:
-        # Under its own name: rows tell the command, and are the same wherever they were made.
-        program = Path(scratch) / run.build.program
-        program.symlink_to(built / "program")
-        command = [tool("trace"), "-o", made / "trace.bin", *run.options, "--", f"./{program.name}", *run.arguments]
-        run_limited(command, matrix.limits, stdout=output, cwd=scratch)
+    command = [tool("trace"), "-o", made / "trace.bin", *run.options, "--"]
+    run_of(run, built, command, matrix.limits, made / "output.txt")
+    traced_in = round(time.monotonic() - clock, 2)
+    outputs = [(made / "output.txt").read_bytes()]
+    for _ in range(2 if matrix.is_compared(run) else 0):
+        run_of(run, built, [], matrix.limits, made / "again.txt")
+        outputs.append((made / "again.txt").read_bytes())
+    (made / "printed.txt").write_text("\n".join(printed(outputs)))
     facts = json.loads((built / "facts.json").read_text())
     facts |= {
         "arguments": " ".join(run.arguments),
@@ -177,7 +236,7 @@ def make_trace(matrix: Matrix, run: Run, folder: Path, made: Path) -> None:
         "trace_sha256": sha256(made / "trace.bin"),
         "trace_bytes": (made / "trace.bin").stat().st_size,
         "traced_at": started.isoformat(timespec="seconds"),
-        "traced_in_s": round(time.monotonic() - clock, 2),
+        "traced_in_s": traced_in,
         "lockstep": first_line([tool("lockstep"), "--version"]),
         "lockstep_sha256": sha256(tool("lockstep")),
     }

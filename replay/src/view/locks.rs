@@ -1,6 +1,6 @@
 //! Locks: which functions take and give them, their numbers, and which a thread holds.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::{Event, Pc, SyncFunction, Trace};
 
 use super::waits::own_locks::OwnLocks;
@@ -109,17 +109,21 @@ pub(super) struct LockTable {
     most: FxHashMap<u64, u32>,
     /// By another address at which a lock of the program's own is given: its own.
     given_at: FxHashMap<u64, u64>,
+    /// Mutexes that are none of the locks, but a part of a barrier.
+    of_barriers: FxHashSet<u64>,
 }
 
 impl LockTable {
-    /// Those that were found, except semaphores that are no locks, by what each thread does with them. `values` are
-    /// those that semaphores, and others, had first.
+    /// Those that were found, except mutexes of barriers, and semaphores that are no locks, by what each thread does
+    /// with them. `values` are those that semaphores, and others, had first.
     pub fn new<'a>(
         mut found: FxHashMap<u64, LockKind>,
+        of_barriers: FxHashSet<u64>,
         semaphores: impl Iterator<Item = (&'a u64, &'a SemaphoreUse)>,
         values: impl Iterator<Item = (u64, u64)>,
         own: &OwnLocks,
     ) -> LockTable {
+        found.retain(|object, _| !of_barriers.contains(object));
         for (semaphore, _) in semaphores.filter(|(_, used)| used.is_handed_over()) {
             if found.get(semaphore) == Some(&LockKind::Semaphore) {
                 found.remove(semaphore);
@@ -135,7 +139,7 @@ impl LockTable {
         }
         let mut locks: Vec<(u64, LockKind)> = found.into_iter().collect();
         locks.sort_unstable();
-        LockTable { locks, most, given_at: own.given_at.clone() }
+        LockTable { locks, most, given_at: own.given_at.clone(), of_barriers }
     }
 
     /// Whether lanes can share the lock of the program's own at an address; none where there is no such.
@@ -144,6 +148,11 @@ impl LockTable {
             LockKind::Own { can_share } => Some(can_share),
             _ => None,
         }
+    }
+
+    /// Whether a mutex is a part of a barrier.
+    pub fn is_of_barrier(&self, object: u64) -> bool {
+        self.of_barriers.contains(&object)
     }
 
     /// The address of the lock of the program's own that is given there.

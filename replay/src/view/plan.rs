@@ -13,6 +13,8 @@ use super::first_look::segments::Segments;
 use super::first_look::survey::ThreadSurvey;
 use super::first_look::task_order::TaskOrder;
 use super::locks::LockTable;
+use super::waits::LibraryData;
+use super::waits::conditions::mutexes;
 use super::waits::own_locks::OwnLocks;
 use super::{Lanes, ViewOptions};
 use crate::Locks;
@@ -28,6 +30,8 @@ pub(super) struct Plan {
     pub choice: Choice,
     pub lock_rule: Locks,
     pub locks: LockTable,
+    /// Where libraries have locks of their own.
+    pub libraries: LibraryData,
     pub episodes: Episodes,
     /// The numbers of OpenMP tasks, where each is a lane.
     pub tasks: TaskOrder,
@@ -59,12 +63,14 @@ impl Plan {
         let table = segments.table;
         let distributes =
             if options.lanes == Lanes::Threads { FxHashSet::default() } else { distributing(trace, &table) };
+        let episodes = Episodes::new(threads, &own_locks.barriers);
         Plan {
             blocks: BlockFacts::new(trace, &table, classifier.as_ref(), (&choice.rule, &waiting, own_locks)),
             choice,
             lock_rule: if is_text { Locks::Ignore } else { options.locks },
-            locks: lock_table(threads, own_locks),
-            episodes: Episodes::new(threads, &own_locks.barriers),
+            locks: lock_table(threads, own_locks, &episodes),
+            libraries: LibraryData::of(trace),
+            episodes,
             tasks: match options.lanes {
                 Lanes::Tasks | Lanes::Iterations(_) | Lanes::Marks => TaskOrder::new(threads),
                 Lanes::Threads | Lanes::Calls => TaskOrder::default(),
@@ -91,13 +97,19 @@ fn distributing(trace: &Trace, table: &SegmentTable) -> FxHashSet<Pc> {
     sharing.filter_map(|id| Some(table.listing(id).last()?.next_pc())).collect()
 }
 
-fn lock_table(threads: &[ThreadSurvey], own_locks: &OwnLocks) -> LockTable {
+fn lock_table(threads: &[ThreadSurvey], own_locks: &OwnLocks, episodes: &Episodes) -> LockTable {
     let mut found = FxHashMap::default();
-    for (object, kind) in threads.iter().flat_map(|t| &t.locks) {
+    for (object, (kind, _)) in threads.iter().flat_map(|t| &t.locks) {
         let known = found.entry(*object).or_insert(*kind);
         *known = (*known).min(*kind);
     }
+    let calls: Vec<_> = threads.iter().map(|thread| &thread.conditions[..]).collect();
+    let takes = threads
+        .iter()
+        .enumerate()
+        .flat_map(|(t, thread)| thread.locks.iter().map(move |(object, (_, times))| (t, *object, *times)));
+    let of_barriers = mutexes(&calls, &episodes.conditions, takes);
     let semaphores = threads.iter().flat_map(|thread| &thread.semaphores);
     let values = threads.iter().flat_map(|thread| &thread.inits).map(|init| (init.object, init.count));
-    LockTable::new(found, semaphores, values, own_locks)
+    LockTable::new(found, of_barriers, semaphores, values, own_locks)
 }

@@ -95,7 +95,8 @@ pub(in crate::view) struct ThreadSurvey {
     pub forks: Vec<Fork>,
     pub waits: Vec<BarrierWait>,
     pub inits: Vec<BarrierInit>,
-    pub locks: FxHashMap<u64, LockKind>,
+    /// By address: what it is, and how often the thread takes it, or tries to.
+    pub locks: FxHashMap<u64, (LockKind, u32)>,
     pub semaphores: FxHashMap<u64, SemaphoreUse>,
     /// What it posts, and has waited for.
     pub hand_overs: Vec<HandOver>,
@@ -387,7 +388,7 @@ impl Surveyor {
             _ => {}
         }
         if is_of_condition(function) {
-            self.found.conditions.push(ConditionCall { function, condition: object, seq });
+            self.found.conditions.push(ConditionCall { function, condition: object, mutex: argument, seq });
         }
         match function {
             SyncFunction::SemaphorePost => {
@@ -398,7 +399,7 @@ impl Surveyor {
             _ => {}
         }
         if let Some(Action::Take { kind, .. }) = locks::action(function) {
-            self.found.locks.entry(locks::object_of(function, object)).or_insert(kind);
+            self.found.locks.entry(locks::object_of(function, object)).or_insert((kind, 0)).1 += 1;
         }
     }
 

@@ -53,6 +53,7 @@ impl ThreadState<'_> {
             return;
         }
         self.resolve(false, batch);
+        self.meet_behind(None, batch);
         if self.plan.lock_rule.are_taken() {
             for lock in self.held.locks() {
                 self.release(*lock, batch);
@@ -151,7 +152,8 @@ impl ThreadState<'_> {
                 // A sanitizer's own locks are no lane's.
                 let is_in_checks = self.kept_before_checks == Some(self.counts.kept);
                 let is_in_runtime = self.stack.in_leaf() || self.openmp.is_in();
-                let is_known = is_in_runtime || self.plan.locks.id(address).is_some();
+                let is_known =
+                    is_in_runtime || self.plan.locks.id(address).is_some() || self.plan.libraries.has(address);
                 let is_known = is_known || self.unordered.has_met(self.counts.kept);
                 let is_own = self.extents.is_open() && !is_known && !is_in_checks;
                 self.counts.own_waits += u64::from(is_own);
@@ -283,6 +285,10 @@ impl ThreadState<'_> {
     fn wake(&mut self, batch: &mut Batch) {
         let Some(episode) = self.waits_at.take().filter(|_| self.extents.is_open()) else { return };
         let held: Vec<HeldLock> = self.held.locks().to_vec();
+        if let Some(mutex) = held.iter().find(|lock| self.plan.locks.is_of_barrier(lock.object)) {
+            self.meets_behind = Some((mutex.object, episode));
+            return;
+        }
         held.iter().for_each(|lock| self.release_if_replayed(*lock, batch));
         self.meet(Control::Meet(episode), batch);
         if self.plan.lock_rule.are_taken() {
@@ -314,7 +320,14 @@ impl ThreadState<'_> {
         }
         if left.counts {
             if let Some(episode) = self.waits_at.take().filter(|_| function == SyncFunction::ConditionWait) {
-                self.meet(Control::Meet(episode), batch);
+                if self.plan.locks.is_of_barrier(left.argument) {
+                    self.meets_behind = Some((left.argument, episode));
+                } else {
+                    self.meet(Control::Meet(episode), batch);
+                }
+            }
+            if function == SyncFunction::MutexUnlock {
+                self.meet_behind(Some(left.object), batch);
             }
             // gcc's runtime waits for its turn also where it gives a thread the next iterations.
             let is_in_runtime = function == SyncFunction::OrderedEnter && self.openmp.is_below(self.sp);
@@ -422,6 +435,13 @@ impl ThreadState<'_> {
             self.spin.forget();
             self.turns.forget();
             push_control(batch, control);
+        }
+    }
+
+    /// The barrier ends with this mutex given back, whichever of its ways the thread has gone; or, without one, here.
+    fn meet_behind(&mut self, mutex: Option<u64>, batch: &mut Batch) {
+        if let Some((_, episode)) = self.meets_behind.take_if(|behind| mutex.is_none_or(|mutex| behind.0 == mutex)) {
+            self.meet(Control::Meet(episode), batch);
         }
     }
 

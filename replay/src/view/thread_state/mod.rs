@@ -73,6 +73,8 @@ pub(super) struct ThreadState<'a> {
     hand_overs: std::slice::Iter<'a, Option<EpisodeId>>,
     /// At which barrier the thread is that waits for a condition.
     waits_at: Option<EpisodeId>,
+    /// The meeting behind a mutex that is a part of a barrier, which the thread still has.
+    meets_behind: Option<(u64, EpisodeId)>,
     teams: std::slice::Iter<'a, InLeague>,
     tasks: std::slice::Iter<'a, Seq>,
     taskloops: std::slice::Iter<'a, u32>,
@@ -149,6 +151,7 @@ impl<'a> ThreadState<'a> {
             conditions: plan.episodes.conditions[thread].iter(),
             hand_overs: plan.episodes.hand_overs.episodes[thread].iter(),
             waits_at: None,
+            meets_behind: None,
             teams: plan.episodes.leagues.starts[thread].iter(),
             tasks: plan.tasks.numbers.get(thread).map_or(&[][..], |numbers| numbers).iter(),
             taskloops: plan.tasks.taskloops.get(thread).map_or(&[][..], |numbers| numbers).iter(),

@@ -10,7 +10,7 @@
 
 use std::collections::BTreeMap;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::{Seq, SyncFunction};
 
 use crate::EpisodeId;
@@ -22,6 +22,8 @@ pub(in crate::view) struct ConditionCall {
     pub function: SyncFunction,
     /// The address of the variable.
     pub condition: u64,
+    /// That of the mutex, where it waits.
+    pub mutex: u64,
     pub seq: Seq,
 }
 
@@ -59,6 +61,39 @@ pub(in crate::view) fn number_rounds(
     met
 }
 
+/// The mutexes that are a part of such a barrier: each thread takes one as often as it meets others there, and it guards
+/// nothing else. `met` are the episodes of calls, `takes` tells how often a thread takes a mutex.
+pub(in crate::view) fn mutexes<'a>(
+    threads: &[&[ConditionCall]],
+    met: &[Vec<Option<EpisodeId>>],
+    takes: impl Iterator<Item = (usize, u64, u32)> + 'a,
+) -> FxHashSet<u64> {
+    let calls = || {
+        threads.iter().zip(met).enumerate().flat_map(|(t, (calls, met))| {
+            calls.iter().zip(met).map(move |(call, episode)| (t, call, episode.is_some()))
+        })
+    };
+    // Who wakes the others does not say which mutex it has.
+    let waits = calls().filter(|(_, call, _)| call.function == SyncFunction::ConditionWait);
+    let mut of_condition: FxHashMap<u64, Option<u64>> = FxHashMap::default();
+    for (_, call, _) in waits {
+        let mutex = of_condition.entry(call.condition).or_insert(Some(call.mutex));
+        *mutex = mutex.filter(|mutex| *mutex == call.mutex);
+    }
+    let mut left: FxHashMap<u64, FxHashMap<usize, u32>> = FxHashMap::default();
+    for (t, call, is_met) in calls() {
+        if let Some(Some(mutex)) = of_condition.get(&call.condition) {
+            *left.entry(*mutex).or_default().entry(t).or_default() += u32::from(is_met);
+        }
+    }
+    for (t, mutex, times) in takes {
+        if left.get(&mutex).is_some_and(|met| met.get(&t) != Some(&times)) {
+            left.remove(&mutex);
+        }
+    }
+    left.into_keys().collect()
+}
+
 /// The rounds of a condition variable; none where it is not a barrier's.
 fn rounds(calls: &[(Seq, SyncFunction, Call)]) -> Option<Vec<Waiting>> {
     let (mut rounds, mut waiting) = (Vec::<Waiting>::new(), Waiting::new());
@@ -86,7 +121,7 @@ mod tests {
     fn met(calls: &[(usize, SyncFunction)]) -> Vec<Option<u32>> {
         let mut threads: [Vec<ConditionCall>; 3] = Default::default();
         for (seq, (thread, function)) in calls.iter().enumerate() {
-            let call = ConditionCall { function: *function, condition: 64, seq: Seq(seq as u64) };
+            let call = ConditionCall { function: *function, condition: 64, mutex: 8, seq: Seq(seq as u64) };
             threads[*thread].push(call);
         }
         let mut numbers = 0..;
@@ -104,6 +139,25 @@ mod tests {
         // A thread that looks again waits on.
         let again = [(0, wait), (0, wait), (1, wake)];
         assert_eq!(met(&again), [None, Some(0), Some(0)]);
+    }
+
+    #[test]
+    fn a_mutex_that_guards_nothing_else_is_a_part_of_its_barrier() {
+        let call = |function, condition, mutex| ConditionCall { function, condition, mutex, seq: Seq(0) };
+        let (wait, wake) = (call(ConditionWait, 64, 8), call(ConditionBroadcast, 64, 0));
+        let of = |first: &[ConditionCall], second: &[ConditionCall], takes: &[(usize, u64, u32)]| {
+            let met =
+                [first, second].map(|calls| calls.iter().map(|call| (call.condition == 64).then_some(EpisodeId(0))));
+            mutexes(&[first, second], &met.map(Iterator::collect), takes.iter().copied())
+        };
+        assert_eq!(of(&[wait], &[wake], &[(0, 8, 1), (1, 8, 1)]), FxHashSet::from_iter([8]));
+        // The first thread takes it once more, or a third one does, or not all wait with it.
+        assert!(of(&[wait], &[wake], &[(0, 8, 2), (1, 8, 1)]).is_empty());
+        assert!(of(&[wait], &[wake], &[(0, 8, 1), (1, 8, 1), (2, 8, 1)]).is_empty());
+        assert!(of(&[wait, call(ConditionWait, 64, 9)], &[wake], &[(0, 8, 1), (1, 8, 1)]).is_empty());
+        // Nobody meets at this one.
+        let queue = [call(ConditionWait, 32, 8)];
+        assert!(of(&queue, &[], &[(0, 8, 1)]).is_empty());
     }
 
     #[test]

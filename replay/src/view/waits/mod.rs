@@ -8,7 +8,38 @@ pub(super) mod semaphores;
 pub(super) mod unordered;
 mod values;
 
+use std::ops::Range;
+
 use trace_format::{Module, Pc, Trace};
+
+/// Where libraries whose locks are known by their functions keep others, for themselves: those of files and of the heap.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LibraryData(Vec<Range<u64>>);
+
+impl LibraryData {
+    /// What stands behind a library's file in memory, at most: data that are zero at first.
+    const ZEROES: u64 = 1 << 16;
+    /// glibc's further heaps begin at multiples of this, and the lock of one shortly behind.
+    const HEAP: u64 = 1 << 26;
+    const HEAP_LOCK: Range<u64> = 0x10..0x40;
+
+    /// Those of a trace.
+    pub fn of(trace: &Trace) -> LibraryData {
+        let known = trace.modules().iter().filter(|module| module.has_known_locks());
+        let data = known.filter_map(|module| {
+            let begin = module.mappings.iter().map(|mapping| mapping.start.0).min()?;
+            let end = module.mappings.iter().map(|mapping| mapping.end.0).max()?;
+            Some(begin..end + LibraryData::ZEROES)
+        });
+        LibraryData(data.collect())
+    }
+
+    /// Whether a word that threads wait at is a library's own.
+    pub fn has(&self, address: u64) -> bool {
+        LibraryData::HEAP_LOCK.contains(&(address % LibraryData::HEAP))
+            || self.0.iter().any(|data| data.contains(&address))
+    }
+}
 
 /// Whether locks are known there by their functions.
 fn is_in_library(trace: &Trace, pc: Pc) -> bool {
