@@ -162,6 +162,10 @@ def make_workload(build: Build, compiler: list[str], limits: Limits, folder: Pat
     shutil.copy2(copy / (target or name), folder / "program")
 
 
+#: Lets clang take the C of old suites, as gcc does.
+OLD_C = [f"-Wno-{fault}" for fault in ("implicit-function-declaration", "implicit-int", "int-conversion", "return-type")]
+
+
 def make_of_suite(build: Build, compiler: list[str], limits: Limits, folder: Path) -> None:
     """Builds a program of a suite by its own makefile, in a copy of the suite: the user's stays as it is. Whatever name
     the makefile has for the compiler, it is ours that is found."""
@@ -175,7 +179,7 @@ def make_of_suite(build: Build, compiler: list[str], limits: Limits, folder: Pat
     for name in ("cc", "gcc", "clang", "c++", "g++", "clang++") if build.transform != PLAIN else ():
         words = ["c++" if word == "cc" and "++" in name else word for word in compiler]
         stand_in = folder / "bin" / name
-        stand_in.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
+        stand_in.write_text(f'#!/bin/sh\nexec {shlex.join([*words, *OLD_C])} "$@"\n')
         stand_in.chmod(0o755)
     env = os.environ | {"PATH": f"{folder / 'bin'}:{os.environ['PATH']}"}
     run_limited(["make", "-C", place, "clean"], limits, allowed=range(256), env=env)

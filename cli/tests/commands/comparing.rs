@@ -124,6 +124,19 @@ fn builds_that_print_different_things_fail_with_a_status_of_their_own() {
 }
 
 #[test]
+fn times_that_builds_print_do_not_make_them_different() {
+    let dates = |format: &str| {
+        let words = ["diff", "--region", "all", "-H", "minpc", "/bin/date", "/bin/date", "--", format];
+        let output = run("lockstep", &words);
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (status, said) = dates("+sum 5%n%N");
+    assert!(status == Some(0) && said.contains("print the same, but for 1 lines"), "{said}");
+    let (status, said) = dates("+%N");
+    assert!(status == Some(0) && said.contains("is not known"), "{said}");
+}
+
+#[test]
 fn rows_are_not_compared_with_a_trace() {
     let folder = tempfile::tempdir().unwrap();
     let csv = rows(folder.path(), "rows.csv", &[]);

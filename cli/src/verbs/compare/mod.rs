@@ -1,6 +1,8 @@
 //! Two builds of a program, as `lockstep diff` compares them: traces both, replays both, and shows what the second one
 //! gained.
 
+mod outputs;
+
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -13,6 +15,7 @@ use report::PlotOptions;
 use serde_json::json;
 use verdict::{Balance, Machine, Subject};
 
+use self::outputs::Printed;
 use crate::exit;
 use crate::output::{self, Output, WithColours, is_stdout, print, say};
 use crate::typed::machine;
@@ -110,14 +113,25 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let scratch = Scratch::new(args)?;
     let [before, after] = [&args.before, &args.after].map(|program| side(args, program, &scratch, subject));
     let (before, after) = (before?, after?);
-    let is_same = before.printed == after.printed;
-    if !is_same {
-        say!("lockstep: the two builds print different output, so they do not compute the same");
+    let [first, second] = [&args.before, &args.after].map(|program| outputs::file(program));
+    let builds = [(&*first, &*before.printed), (&*second, &*after.printed)];
+    let printed = outputs::compare(builds, &args.arguments)?;
+    match printed {
+        Printed::Same { but: 0 } => {}
+        Printed::Same { but } => {
+            say!("lockstep: the two builds print the same, but for {but} lines that change from run to run")
+        }
+        Printed::Unknown => say!(
+            "lockstep: what the two builds print changes from run to run: whether they compute the same is not known"
+        ),
+        Printed::Different => {
+            say!("lockstep: the two builds print different output, so they do not compute the same");
+        }
     }
     write_rows(args, &before, &after)?;
     draw(args, &before, &after, &scratch)?;
     show(args, subject, &before, &after)?;
-    if !is_same {
+    if printed == Printed::Different {
         return Ok(ExitCode::from(exit::OUTPUTS));
     }
     let complete = |side: &Side| side.outcomes.iter().any(|o| o.deadlock().is_none());
@@ -182,8 +196,7 @@ fn side(args: &Args, program: &Path, scratch: &Scratch, subject: &Subject) -> an
 /// Records a run; returns what the program printed. The recording is a process of its own, so that its output can be
 /// captured.
 fn trace(args: &Args, program: &Path, to: &Path) -> anyhow::Result<Vec<u8>> {
-    // A bare name is a file here, as for the reader of this command line, not a program of PATH.
-    let program = if program.components().count() == 1 { Path::new(".").join(program) } else { program.to_owned() };
+    let program = outputs::file(program);
     let own = std::env::current_exe().map_err(|source| tracer::Error::Start { path: "lockstep".into(), source })?;
     let mut command = Command::new(&own);
     command

@@ -1,0 +1,102 @@
+//! Whether two builds print the same, but for what each prints otherwise every time, as times are.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// How often a program runs again where outputs differ.
+const RUNS: usize = 2;
+
+/// What two builds print.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Printed {
+    /// The same; with how many lines that change from run to run.
+    Same {
+        but: usize,
+    },
+    Different,
+    /// Nothing that is the same in all runs of one build.
+    Unknown,
+}
+
+/// Compares what the two builds printed; runs both again, without recording, where that differs.
+///
+/// # Errors
+/// When a program cannot be run again, or fails then.
+pub(super) fn compare(builds: [(&Path, &[u8]); 2], arguments: &[OsString]) -> replay::Result<Printed> {
+    if builds[0].1 == builds[1].1 {
+        return Ok(Printed::Same { but: 0 });
+    }
+    let [before, after] = builds.map(|(program, printed)| {
+        let again = (0..RUNS).map(|_| run(program, arguments));
+        let all: Vec<Vec<u8>> = std::iter::once(Ok(printed.to_vec())).chain(again).collect::<replay::Result<_>>()?;
+        Ok(stable(&all))
+    });
+    Ok(match (before?, after?) {
+        (Some(before), Some(after)) => of_lines(&before, &after),
+        _ => Printed::Unknown,
+    })
+}
+
+/// The lines that are the same in all runs, each in its place; none where runs print more lines than others.
+fn stable(runs: &[Vec<u8>]) -> Option<Vec<Option<&[u8]>>> {
+    let lines: Vec<Vec<&[u8]>> = runs.iter().map(|run| run.split(|byte| *byte == b'\n').collect()).collect();
+    let (first, others) = lines.split_first()?;
+    if others.iter().any(|other| other.len() != first.len()) {
+        return None;
+    }
+    let is_stable = |(at, line): (usize, &&'_ [u8])| others.iter().all(|other| other[at] == *line);
+    Some(first.iter().enumerate().map(|(at, line)| is_stable((at, line)).then_some(*line)).collect())
+}
+
+fn of_lines(before: &[Option<&[u8]>], after: &[Option<&[u8]>]) -> Printed {
+    if before.len() != after.len() {
+        return Printed::Different;
+    }
+    let kept: Vec<(&[u8], &[u8])> =
+        before.iter().zip(after).filter_map(|(one, other)| Some(((*one)?, (*other)?))).collect();
+    match () {
+        () if kept.iter().any(|(one, other)| one != other) => Printed::Different,
+        // What stands behind the last line's end is one, too.
+        () if kept.iter().all(|(line, _)| line.is_empty()) => Printed::Unknown,
+        () => Printed::Same { but: before.len() - kept.len() },
+    }
+}
+
+/// Runs a program as it is; returns what it printed.
+fn run(program: &Path, arguments: &[OsString]) -> replay::Result<Vec<u8>> {
+    let ran = Command::new(program).args(arguments).stdin(Stdio::null()).stderr(Stdio::null()).output();
+    match ran {
+        Ok(output) if output.status.success() => Ok(output.stdout),
+        Ok(output) => Err(replay::Error::Request(format!("{}: run again: {}", program.display(), output.status))),
+        Err(fault) => Err(replay::Error::Request(format!("{}: run again: {fault}", program.display()))),
+    }
+}
+
+/// A bare name is a file here, as for the reader of this command line, not a program of PATH.
+pub(super) fn file(program: &Path) -> PathBuf {
+    if program.components().count() == 1 { Path::new(".").join(program) } else { program.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(before: [&str; 3], after: [&str; 3]) -> Printed {
+        let [before, after] = [before, after].map(|runs| runs.map(|run| run.as_bytes().to_vec()));
+        match (stable(&before), stable(&after)) {
+            (Some(before), Some(after)) => of_lines(&before, &after),
+            _ => Printed::Unknown,
+        }
+    }
+
+    #[test]
+    fn lines_that_change_from_run_to_run_are_not_compared() {
+        let before = ["sum 5\ntime 1\n", "sum 5\ntime 2\n", "sum 5\ntime 1\n"];
+        assert_eq!(of(before, ["sum 5\ntime 3\n"; 3]), Printed::Same { but: 1 });
+        assert_eq!(of(before, ["sum 6\ntime 3\n"; 3]), Printed::Different);
+        assert_eq!(of(before, ["sum 5\ntime 3\nmore\n"; 3]), Printed::Different);
+        assert_eq!(of(["time 1\n", "time 2\n", "time 1\n"], ["time 9\n"; 3]), Printed::Unknown);
+        assert_eq!(of(["a\n", "a\nb\n", "a\n"], ["a\n"; 3]), Printed::Unknown);
+    }
+}
