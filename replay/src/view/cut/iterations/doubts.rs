@@ -95,6 +95,16 @@ pub(super) fn doubts(trace: &Trace, asked: &Asked, given: &Given, counts: &Count
             ),
         );
     }
+    for id in given.with_barriers.iter().filter(|_| is_worksharing) {
+        add(
+            About::Missed,
+            format!(
+                "threads wait for each other in the turns of the loop at {}, so that they are in no lane: take threads as \
+                 lanes (without --lanes)",
+                at(*id)
+            ),
+        );
+    }
     if is_worksharing && pieces.is_empty() && !wanted.iter().any(is_given) {
         add(
             About::All,

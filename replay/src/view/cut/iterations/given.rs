@@ -28,6 +28,8 @@ pub(super) struct Given {
     /// Those of `loops` whose end is only a part of what a thread was given, as where a compiler vectorises or unrolls:
     /// a turn may be several iterations.
     pub in_parts: Vec<LoopId>,
+    /// Loops whose end hangs on what a runtime gave, and in whose turns threads wait for each other: no turn is a lane.
+    pub with_barriers: Vec<LoopId>,
     /// Functions that ask whether their thread has any iteration, and have no such loop.
     pub lost: Vec<Pc>,
     /// The branches that compare what a runtime gave.
@@ -71,6 +73,8 @@ struct Facts {
     by_whole: bool,
     /// A turn starts threads: it is a team's share.
     forks: bool,
+    /// The threads of the team wait for each other in a turn.
+    meets: bool,
     /// A turn adds what hangs on the number of threads.
     steps_by_count: bool,
     /// A turn adds to a thread's number what that counts for: each thread goes through those of the next ones.
@@ -123,6 +127,9 @@ impl Given {
                     }
                 }
                 let name = instruction.kind().is_call().then(|| called(instruction.target()?)).flatten();
+                if name.as_deref().is_some_and(is_barrier) {
+                    loops.around(node).for_each(|id| facts.entry(id).or_default().meets = true);
+                }
                 if name.as_deref().is_some_and(|name| name.starts_with("__kmpc_fork_call")) {
                     forking.push(function_of(instruction.pc()));
                     let is_alone = function_of(instruction.pc()).is_some_and(alone);
@@ -169,9 +176,11 @@ impl Given {
         let of = |id: LoopId| facts.get(&id).copied().unwrap_or_default();
         let mut given = Given { tests: Tests(tests), ..Given::default() };
         let is_shared = |id: LoopId| {
-            let Facts { ends_by_number, by_two, steps_by_count, runs_on, forks, .. } = of(id);
-            ends_by_number && !forks && (!runs_on || by_two || steps_by_count)
+            let Facts { ends_by_number, by_two, steps_by_count, runs_on, forks, meets, .. } = of(id);
+            ends_by_number && !forks && !meets && (!runs_on || by_two || steps_by_count)
         };
+        let waits = |id: &LoopId| of(*id).meets && of(*id).ends_by_number;
+        given.with_barriers = loops.ids().filter(waits).collect();
         for id in loops.ids().filter(|id| is_shared(*id)) {
             let outer: Vec<LoopId> = loops.outside(id).filter(|outer| is_shared(*outer)).collect();
             let deals = |outer: LoopId, inner: LoopId| of(outer).steps_by_count && of(inner).by_both;
@@ -191,7 +200,7 @@ impl Given {
         cyclic.extend(loops.iter().filter(|id| of(**id).steps_by_count));
         let function = |node: NodeId| function_of(segments[of_place[node.index()]].start());
         // A team's share of a loop is dealt to its threads in another function.
-        let own = given.loops.iter().map(|id| function(places.header(*id)));
+        let own = given.loops.iter().chain(&given.with_barriers).map(|id| function(places.header(*id)));
         let with_loops: Vec<Option<Pc>> = own.chain(forking).collect();
         let asking = given.tests.0.iter().filter(|(_, test)| test.is_of_bounds).map(|(node, _)| function(*node));
         let asking = asking.chain(pieces.iter().map(|piece| Some(*piece)));
@@ -228,6 +237,11 @@ impl Given {
         }
         all
     }
+}
+
+/// Whether the function of this name has all threads of a team wait for each other.
+fn is_barrier(name: &str) -> bool {
+    name.starts_with("GOMP_barrier") || name.starts_with("__kmpc_barrier")
 }
 
 /// Whether a branch asks whether two values are the same.
