@@ -27,12 +27,13 @@ pub(super) fn compare(builds: [(&Path, &[u8]); 2], arguments: &[OsString]) -> re
     if builds[0].1 == builds[1].1 {
         return Ok(Printed::Same { but: 0 });
     }
-    let [before, after] = builds.map(|(program, printed)| {
+    let runs = |(program, printed): (&Path, &[u8])| -> replay::Result<Vec<Vec<u8>>> {
         let again = (0..RUNS).map(|_| run(program, arguments));
-        let all: Vec<Vec<u8>> = std::iter::once(Ok(printed.to_vec())).chain(again).collect::<replay::Result<_>>()?;
-        Ok(stable(&all))
-    });
-    Ok(match (before?, after?) {
+        std::iter::once(Ok(printed.to_vec())).chain(again).collect()
+    };
+    let [before, after] = builds.map(runs);
+    let (before, after) = (before?, after?);
+    Ok(match (stable(&before), stable(&after)) {
         (Some(before), Some(after)) => of_lines(&before, &after),
         _ => Printed::Unknown,
     })
@@ -45,7 +46,7 @@ fn stable(runs: &[Vec<u8>]) -> Option<Vec<Option<&[u8]>>> {
     if others.iter().any(|other| other.len() != first.len()) {
         return None;
     }
-    let is_stable = |(at, line): (usize, &&'_ [u8])| others.iter().all(|other| other[at] == *line);
+    let is_stable = |(at, line): (usize, &&[u8])| others.iter().all(|other| other[at] == *line);
     Some(first.iter().enumerate().map(|(at, line)| is_stable((at, line)).then_some(*line)).collect())
 }
 
