@@ -134,7 +134,7 @@ fn lanes_of_drawn_programs_are_their_iterations() {
     if !has_openmp_of_clang() {
         return;
     }
-    for number in 0..if is_whole() { 100 } else { 24 } {
+    for number in 0..if is_whole() { 40 } else { 24 } {
         let (found, said) = tried(number);
         assert_eq!(found, Found::Right, "{said}");
     }
