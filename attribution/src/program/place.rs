@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::path::Path;
 use std::str::FromStr;
 
 use trace_format::{Pc, Trace};
@@ -55,9 +54,6 @@ impl Place {
         };
         let blocks = trace.blocks().iter();
         let ran: BTreeSet<Pc> = blocks.flat_map(|(_, block)| &block.instructions).map(|i| i.pc).collect();
-        let is_there = |pc: &Pc| {
-            source.line(*pc).is_some_and(|found| found.line == line && Path::new(&found.file).ends_with(file))
-        };
-        ran.into_iter().filter(is_there).collect()
+        ran.into_iter().filter(|pc| source.is_at(*pc, file, line)).collect()
     }
 }

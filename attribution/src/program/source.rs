@@ -171,6 +171,19 @@ impl<'t> Source<'t> {
         line_in(lines, address)
     }
 
+    /// Whether [`Source::line`] is this one, of a file that is named by the end of its path.
+    pub fn is_at(&mut self, pc: Pc, file: &str, line: u32) -> bool {
+        let binary = self.trace.module_of(pc).and_then(|module| self.in_binary(module, pc));
+        let Some((lines, address)) = binary else { return false };
+        let is_it = |of: &str, number: u32| number == line && Path::new(of).ends_with(file);
+        // What was inlined into what need not be read where the innermost line is known.
+        let innermost = lines.find_location(address).ok().flatten();
+        match innermost.and_then(|at| Some((at.file?, at.line.filter(|number| *number > 0)?))) {
+            Some((of, number)) => is_it(of, number),
+            None => line_in(lines, address).is_some_and(|found| is_it(&found.file, found.line)),
+        }
+    }
+
     /// The line at an address, then those into which the instruction was inlined; of each the first function is the one
     /// that it is a line of. None where lines are not known.
     pub fn lines(&mut self, pc: Pc) -> Vec<Line> {

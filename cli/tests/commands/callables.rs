@@ -304,11 +304,11 @@ fn loops_of_tbb_are_tasks_of_two_kinds() {
 fn program_of_rayon() {
     #[inline(never)]
     fn cube(x: u64) -> u64 {
-        (0..50).fold(x, |sum, i| black_box(sum ^ (i * x)))
+        (0..10).fold(x, |sum, i| black_box(sum ^ (i * x)))
     }
     #[inline(never)]
     fn other(x: u64) -> u64 {
-        (0..300).fold(x, |sum, i| black_box(sum + i))
+        (0..60).fold(x, |sum, i| black_box(sum + i))
     }
     let pool = rayon::ThreadPoolBuilder::new().num_threads(4).build().unwrap();
     let cubes: u64 = pool.install(|| (0..2000u64).into_par_iter().map(cube).sum());

@@ -154,7 +154,7 @@ fn turns(defines: &[&str], see: impl Fn(&str, &str, &str)) {
 
 /// What `replay` says about the lanes.
 fn said(trace: &str, lanes: &str) -> String {
-    let said = run("replay", &["--lanes", lanes, "--code", "main", trace]);
+    let said = run("replay", &["--lanes", lanes, "--code", "main", "-H", "minpc", trace]);
     assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
     String::from_utf8_lossy(&said.stderr).into_owned()
 }

@@ -157,9 +157,10 @@ fn with_and_without_a_linkage_table_the_rest_is_scheduled_the_same() {
         // Bound when they are first used, functions with several forms are chosen then, by code of their libraries that
         // else runs before.
         let codes = if flags.contains(&"-Wl,-z,now") { &["main", "all"][..] } else { &["main"] };
-        for code in codes {
-            let without = outside(&built.trace(&[&flags[..], &["-fno-plt"]].concat()), code);
-            let with = outside(&built.trace(&flags), code);
+        let of = |trace: PathBuf| codes.iter().map(|code| outside(&trace, code)).collect::<Vec<_>>();
+        let without = of(built.trace(&[&flags[..], &["-fno-plt"]].concat()));
+        let with = of(built.trace(&flags));
+        for ((code, without), with) in codes.iter().zip(without).zip(with) {
             let is_stub = |name: &&str| with.1.iter().any(|n| n.strip_suffix("@plt") == Some(name));
             let stubs: Vec<&str> = OURS.into_iter().filter(is_stub).collect();
             assert_eq!(stubs, OURS, "{flags:?}: stubs are named by what they jump to: {:?}", with.1);

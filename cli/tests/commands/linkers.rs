@@ -174,7 +174,7 @@ impl Linked {
         let judged = self.judged(&trace, main.bias);
         assert!(judged.len() >= 15, "{name}: {judged:?}");
         assert_eq!(self.lines(), judged, "{name}: instructions by line");
-        let region = run("replay", &["--region", "work", self.trace.to_str().unwrap()]);
+        let region = run("replay", &["-H", "minpc", "--region", "work", self.trace.to_str().unwrap()]);
         let said = String::from_utf8_lossy(&region.stderr).into_owned();
         assert!(region.status.success() && said.contains("3 lanes of 4 threads, function work"), "{name}: {said}");
         assert_eq!(locks_taken(&trace, main.bias.wrapping_add(self.in_file("work_lock"))), 3 * 40, "{name}: locks");

@@ -37,14 +37,14 @@ fn instructions(folder: &Path, compiler: &str, options: &[&str], source: &Path, 
     })
 }
 
-/// Of each benchmark at each level: how many instructions more it runs with its marks, as a share. Two levels, and all
-/// four for `scripts/check --whole`.
+/// Of each benchmark: how many instructions more it runs with its marks, as a share. At -O0 and -O2 in turn, and at all
+/// four levels for `scripts/check --whole`.
 fn shares(compiler: &str) -> Vec<(String, f64)> {
     let folder = tempfile::tempdir().unwrap();
     let mut all = Vec::new();
-    let levels: &[&str] = if is_whole() { &["-O0", "-O1", "-O2", "-O3"] } else { &["-O0", "-O2"] };
-    for &level in levels {
-        for (name, tasks) in BENCHMARKS {
+    for (number, (name, tasks)) in BENCHMARKS.into_iter().enumerate() {
+        let levels: &[&str] = if is_whole() { &["-O0", "-O1", "-O2", "-O3"] } else { &[["-O2", "-O0"][number % 2]] };
+        for &level in levels {
             let source = root().join(format!("workloads/speculation/{name}/{name}.c"));
             let [without, with] = instructions(folder.path(), compiler, &[level], &source, &["-n", tasks]);
             all.push((format!("{name} {level}"), with as f64 / without as f64 - 1.0));

@@ -202,21 +202,32 @@ fn wrong_of_atomics(kind: usize, form: Form, compiler: &str, optimisation: &str)
     wrong.map(|found| format!("{} {form:?} {compiler} {optimisation}: {found}", name_of(kind)))
 }
 
+/// `kinds.rs`, built once for all of its kinds.
+struct InRust {
+    folder: tempfile::TempDir,
+    path: String,
+    optimisation: &'static str,
+}
+
+impl InRust {
+    fn built(optimisation: &'static str) -> InRust {
+        let folder = tempfile::tempdir().unwrap();
+        let path = built("kinds.rs", &["rustc", "--edition", "2021"], &[optimisation], folder.path());
+        InRust { folder, path, optimisation }
+    }
+}
+
 /// What threads do that wait for a lock is a part of these programs, and differs from run to run.
-fn wrong_in_rust(kind: &str, form: Form, optimisation: &str) -> Option<String> {
-    let folder = tempfile::tempdir().unwrap();
-    let program = built("kinds.rs", &["rustc", "--edition", "2021"], &[optimisation], folder.path());
+fn wrong_in_rust(program: &InRust, kind: &str, form: Form) -> Option<String> {
     let number = Form::OF_LOCKS.iter().position(|of| *of == form).unwrap_or(0).to_string();
     let holders = if kind == "read" { LANES } else { 1.0 };
-    judged(&traced(&program, &[kind, &number], folder.path()), &[form.right(holders)])
-        .map(|found| format!("Rust's {kind} {form:?} {optimisation}: {found}"))
+    judged(&traced(&program.path, &[kind, &number], program.folder.path()), &[form.right(holders)])
+        .map(|found| format!("Rust's {kind} {form:?} {}: {found}", program.optimisation))
 }
 
 /// Threads that wait for each other in ways that order no lanes: that must be said, unless nobody works meanwhile.
-fn wrong_wait_in_rust(kind: &str, optimisation: &str) -> Option<String> {
-    let folder = tempfile::tempdir().unwrap();
-    let program = built("kinds.rs", &["rustc", "--edition", "2021"], &[optimisation], folder.path());
-    let trace = traced(&program, &[kind, "0"], folder.path());
+fn wrong_wait_in_rust(program: &InRust, kind: &str) -> Option<String> {
+    let trace = traced(&program.path, &[kind, "0"], program.folder.path());
     let wrong = match kind {
         // Who comes while the first one works goes another way than those who come later.
         "once" => {
@@ -225,7 +236,7 @@ fn wrong_wait_in_rust(kind: &str, optimisation: &str) -> Option<String> {
         }
         _ => (!is_at_most(&trace)).then(|| "not said to be at most that".to_owned()),
     };
-    wrong.map(|found| format!("Rust's {kind} {optimisation}: {found}"))
+    wrong.map(|found| format!("Rust's {kind} {}: {found}", program.optimisation))
 }
 
 /// The waits of `library.cpp`, and what lanes do there, if they wait for each other.
@@ -300,12 +311,14 @@ fn rusts_locks_are_known_by_their_form() {
         ("swap", Form::ShortFirst),
         ("compare", Form::Nested),
     ];
-    all_right(all.iter().map(|(kind, form)| wrong_in_rust(kind, *form, "-O")));
+    let program = InRust::built("-O");
+    all_right(all.iter().map(|(kind, form)| wrong_in_rust(&program, kind, *form)));
 }
 
 #[test]
 fn lanes_meet_at_barriers_of_the_libraries_of_cpp_and_rust_and_other_waits_are_said() {
-    all_right(["barrier", "condition"].iter().map(|kind| wrong_in_rust(kind, Form::Barrier, "-O")));
+    let in_rust = InRust::built("-O");
+    all_right(["barrier", "condition"].iter().map(|kind| wrong_in_rust(&in_rust, kind, Form::Barrier)));
     let gcc: &[&str] = &["g++"];
     let all = [
         (0, gcc, "-O0"),
@@ -323,7 +336,7 @@ fn lanes_meet_at_barriers_of_the_libraries_of_cpp_and_rust_and_other_waits_are_s
     ];
     let all = all.iter().filter(|(_, compiler, _)| *compiler != LIBCPP || has_libcpp());
     all_right(all.map(|(kind, compiler, optimisation)| wrong_of_library(*kind, compiler, optimisation)));
-    all_right(["channel", "park", "once"].iter().map(|kind| wrong_wait_in_rust(kind, "-O")));
+    all_right(["channel", "park", "once"].iter().map(|kind| wrong_wait_in_rust(&in_rust, kind)));
 }
 
 #[test]
@@ -333,7 +346,8 @@ fn locks_made_of_atomics_are_known_without_optimisation() {
         all.iter()
             .map(|(kind, compiler, optimisation)| wrong_of_atomics(*kind, Form::ShortFirst, compiler, optimisation)),
     );
-    all_right(["swap", "compare"].map(|kind| wrong_in_rust(kind, Form::Long, "-Copt-level=0")).into_iter());
+    let program = InRust::built("-Copt-level=0");
+    all_right(["swap", "compare"].iter().map(|kind| wrong_in_rust(&program, kind, Form::Long)));
 }
 
 #[test]
@@ -399,26 +413,16 @@ fn every_program_of_the_judge_is_right() {
             }
         }
     }
-    for kind in ["mutex", "write", "read"] {
-        all.extend(
-            Form::OF_LOCKS.map(|form| (format!("Rust's {kind}\t{form:?}\trustc -O"), wrong_in_rust(kind, form, "-O"))),
-        );
-    }
-    for (kind, form) in ["swap", "compare"].iter().flat_map(|kind| Form::OF_LOCKS.map(|form| (kind, form))) {
-        for optimisation in ["-O", "-Copt-level=0"] {
-            let what = format!("Rust's {kind}\t{form:?}\trustc {optimisation}");
-            all.push((what, wrong_in_rust(kind, form, optimisation)));
-        }
-    }
-    for kind in ["barrier", "condition"] {
-        for optimisation in ["-O", "-Copt-level=0"] {
-            let what = format!("Rust's {kind}\tBarrier\trustc {optimisation}");
-            all.push((what, wrong_in_rust(kind, Form::Barrier, optimisation)));
-        }
-    }
-    for kind in ["channel", "park", "once"] {
-        for optimisation in ["-O", "-Copt-level=0"] {
-            all.push((format!("Rust's {kind}\tChain\trustc {optimisation}"), wrong_wait_in_rust(kind, optimisation)));
+    let programs = ["-O", "-Copt-level=0"].map(InRust::built);
+    let kinds = ["mutex", "write", "read", "swap", "compare"].into_iter();
+    let kinds = kinds.flat_map(|kind| Form::OF_LOCKS.map(|form| (kind, form)));
+    let kinds = kinds.chain(["barrier", "condition"].map(|kind| (kind, Form::Barrier)));
+    for (kind, form) in kinds.chain(["channel", "park", "once"].map(|kind| (kind, Form::Chain))) {
+        for program in &programs[..if ["mutex", "write", "read"].contains(&kind) { 1 } else { 2 }] {
+            let what = format!("Rust's {kind}\t{form:?}\trustc {}", program.optimisation);
+            let waits = form == Form::Chain;
+            let wrong = if waits { wrong_wait_in_rust(program, kind) } else { wrong_in_rust(program, kind, form) };
+            all.push((what, wrong));
         }
     }
     for (kind, (name, _)) in OF_LIBRARY.iter().enumerate() {

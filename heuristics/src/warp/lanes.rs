@@ -26,6 +26,32 @@ pub const MAX_LANES: usize = 256;
 
 const WORDS: usize = MAX_LANES / 64;
 
+/// A set of what this is for each word: all words at once, written out, which is fast without optimisation, too.
+// A word written alone would have to reach memory before the set can be read whole again, which costs more than the
+// three words that don't change.
+macro_rules! of_words {
+    ($word:ident => $value:expr) => {
+        LaneSet([
+            {
+                let $word = 0;
+                $value
+            },
+            {
+                let $word = 1;
+                $value
+            },
+            {
+                let $word = 2;
+                $value
+            },
+            {
+                let $word = 3;
+                $value
+            },
+        ])
+    };
+}
+
 /// A set of lanes of one warp: an active mask. Lane 0 is bit 0 of word 0.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct LaneSet([u64; WORDS]);
@@ -35,22 +61,20 @@ impl LaneSet {
     pub const EMPTY: LaneSet = LaneSet([0; WORDS]);
 
     /// The set of one lane.
-    // Sets are made of all their words at once, here and below: a word written alone would have to reach memory before
-    // the set can be read whole again, which costs more than the three words that don't change.
     #[inline]
     #[must_use]
     pub fn only(lane: Lane) -> LaneSet {
-        LaneSet(std::array::from_fn(|word| u64::from(word == lane.index() / 64) << (lane.index() % 64)))
+        of_words!(word => u64::from(word == lane.index() / 64) << (lane.index() % 64))
     }
 
     /// Lanes 0 to `count` - 1.
     #[inline]
     #[must_use]
     pub fn first(count: usize) -> LaneSet {
-        LaneSet(std::array::from_fn(|word| match count.saturating_sub(word * 64) {
+        of_words!(word => match count.saturating_sub(word * 64) {
             here @ 0..64 => (1 << here) - 1,
             _ => u64::MAX,
-        }))
+        })
     }
 
     /// Adds a lane.
@@ -76,7 +100,8 @@ impl LaneSet {
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.iter().fold(0, |all, w| all | w) == 0
+        let [a, b, c, d] = self.0;
+        a | b | c | d == 0
     }
 
     /// How many lanes are in it.
@@ -189,15 +214,17 @@ impl FromIterator<Lane> for LaneSet {
 }
 
 macro_rules! set_operation {
-    ($trait:ident, $method:ident, $doc:literal, $operation:expr) => {
+    ($trait:ident, $method:ident, $doc:literal, |$a:ident, $b:ident| $operation:expr) => {
         impl std::ops::$trait for LaneSet {
             type Output = LaneSet;
 
             #[doc = $doc]
             #[inline]
             fn $method(self, other: LaneSet) -> LaneSet {
-                let operation: fn(u64, u64) -> u64 = $operation;
-                LaneSet(std::array::from_fn(|i| operation(self.0[i], other.0[i])))
+                of_words!(word => {
+                    let ($a, $b) = (self.0[word], other.0[word]);
+                    $operation
+                })
             }
         }
     };

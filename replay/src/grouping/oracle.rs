@@ -83,7 +83,7 @@ pub(crate) fn partitions(lanes: &[usize], size: usize, costs: &[u64]) -> Vec<Vec
     warps
 }
 
-/// How often lanes run each piece of the code: pieces that share a number count as one.
+/// How often lanes run each piece of the code that any of them runs: pieces that share a number count as one.
 struct Profiles {
     of: Vec<Vec<u64>>,
 }
@@ -97,14 +97,18 @@ impl Profiles {
             whole.iter().enumerate().for_each(|(place, n)| folded[place % parts] += n);
             Ok(folded)
         };
-        let of = lanes.par_iter().map_init(|| Profiler::new(survey), of_lane).collect::<Result<_>>()?;
-        Ok(Profiles { of })
+        let all = lanes.par_iter().map_init(|| Profiler::new(survey), of_lane).collect::<Result<Vec<_>>>()?;
+        let run: Vec<usize> = (0..parts).filter(|part| all.iter().any(|profile| profile[*part] > 0)).collect();
+        Ok(Profiles { of: all.iter().map(|profile| run.iter().map(|part| profile[*part]).collect()).collect() })
     }
 
     /// No schedule of these lanes, by their index, needs fewer fetches.
     fn least(&self, warp: &[usize]) -> u64 {
-        let parts = self.of.first().map_or(0, Vec::len);
-        (0..parts).map(|part| warp.iter().map(|lane| self.of[*lane][part]).max().unwrap_or(0)).sum()
+        let mut most = vec![0; self.of.first().map_or(0, Vec::len)];
+        for lane in warp {
+            most.iter_mut().zip(&self.of[*lane]).for_each(|(most, count)| *most = (*most).max(*count));
+        }
+        most.iter().sum()
     }
 }
 

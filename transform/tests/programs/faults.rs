@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use crate::build;
+use crate::build::{self, Printed};
 
 #[test]
 fn programs_that_were_broken_once_print_the_same_after_every_pass() {
@@ -19,15 +19,13 @@ fn programs_that_were_broken_once_print_the_same_after_every_pass() {
         let callees = sources.join("callees").join(source.file_name().unwrap());
         let with: Vec<&str> = callees.to_str().filter(|_| callees.exists()).into_iter().collect();
         for level in ["-O1", "-O2", "-O3", "-Os"] {
-            let (bitcode, program) = (path("a.bc"), path("a"));
+            let (bitcode, after) = (path("a.bc"), path("b.bc"));
             build::to_bitcode(&source, &bitcode, &[level]);
-            build::link(&bitcode, &program, &with);
-            let expected = build::output(&program, [""; 0]);
+            let mut printed = Printed::default();
+            let expected = printed.by(&bitcode, &with, &[]);
             for passes in &pipelines {
-                let (after, program) = (path("b.bc"), path("b"));
                 build::transform(&bitcode, passes, &after);
-                build::link(&after, &program, &with);
-                let got = build::output(&program, [""; 0]);
+                let got = printed.by(&after, &with, &[]);
                 assert_eq!(got, expected, "{} at {level} after {passes}", source.display());
             }
         }

@@ -15,7 +15,7 @@ use replay::view::{CodeFilter, CutInto, Lanes, ViewOptions, WhichLoops};
 use trace_format::Trace;
 
 use self::program::{MARK, Program, program};
-use crate::support::SLEEP_SOON;
+use crate::support::{SLEEP_SOON, has_openmp_of_clang, is_whole};
 
 /// What became of a program's lanes.
 #[derive(Debug, PartialEq, Eq)]
@@ -131,10 +131,10 @@ fn tried(number: u64) -> (Found, String) {
 
 #[test]
 fn lanes_of_drawn_programs_are_their_iterations() {
-    if !crate::support::has_openmp_of_clang() {
+    if !has_openmp_of_clang() {
         return;
     }
-    for number in 0..40 {
+    for number in 0..if is_whole() { 40 } else { 24 } {
         let (found, said) = tried(number);
         assert_eq!(found, Found::Right, "{said}");
     }

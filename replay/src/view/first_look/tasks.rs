@@ -60,12 +60,21 @@ impl TaskFunctions {
     }
 }
 
+/// A task that runs.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    function: Pc,
+    /// How many calls deep in it the thread is.
+    depth: u32,
+    instructions: u64,
+}
+
 /// Counts the instructions in the tasks of one thread.
 pub(in crate::view) struct TaskMeter<'t> {
     functions: &'t FxHashSet<Pc>,
     trace: &'t Trace,
-    /// The function of the task that runs, and how many calls deep in it the thread is.
-    open: Option<(Pc, u32)>,
+    /// The task that runs.
+    open: Option<Open>,
     /// How the last instruction transferred control.
     before: Option<Kind>,
     found: BTreeMap<u64, Task>,
@@ -89,33 +98,42 @@ impl TaskMeter<'_> {
             if let Some(kind) = self.before {
                 self.go(kind, instruction.pc);
             }
-            if let Some((function, _)) = self.open
-                && let Some(task) = self.found.get_mut(&function.0)
-            {
-                task.instructions += 1;
+            if let Some(open) = &mut self.open {
+                open.instructions += 1;
             }
             self.before = instruction.kind.transfers_control().then_some(instruction.kind);
         }
     }
 
     /// What was found, by function.
-    pub(in crate::view) fn finish(self) -> Vec<Task> {
+    pub(in crate::view) fn finish(mut self) -> Vec<Task> {
+        self.close();
         self.found.into_values().collect()
     }
 
     fn go(&mut self, kind: Kind, pc: Pc) {
-        let Some((function, depth)) = self.open else {
-            if kind != Kind::Return && self.functions.contains(&pc) {
-                self.open = Some((pc, 0));
+        match &mut self.open {
+            None if kind != Kind::Return && self.functions.contains(&pc) => {
+                self.open = Some(Open { function: pc, depth: 0, instructions: 0 });
                 self.found.entry(pc.0).or_insert(Task { function: pc.0, calls: None, instructions: 0 });
             }
-            return;
-        };
-        if kind == Kind::Return {
-            self.open = depth.checked_sub(1).map(|depth| (function, depth));
-        } else if kind.is_call() {
-            self.open = Some((function, depth + 1));
-            self.called(function, pc);
+            Some(open) if kind == Kind::Return && open.depth > 0 => open.depth -= 1,
+            Some(_) if kind == Kind::Return => self.close(),
+            Some(open) if kind.is_call() => {
+                open.depth += 1;
+                let function = open.function;
+                self.called(function, pc);
+            }
+            _ => {}
+        }
+    }
+
+    /// The task is over.
+    fn close(&mut self) {
+        if let Some(open) = self.open.take()
+            && let Some(task) = self.found.get_mut(&open.function.0)
+        {
+            task.instructions += open.instructions;
         }
     }
 

@@ -133,8 +133,15 @@ impl<'a> Acts<'a> {
     }
 
     /// The instruction of this number of a block.
-    pub fn instruction(&self, block: BlockId, number: usize) -> Option<Instruction<'a>> {
-        self.listing(block).nth(number)?
+    pub fn instruction(&self, block: BlockId, mut number: usize) -> Option<Instruction<'a>> {
+        for segment in self.table.of_block(block) {
+            let length = self.table[*segment].len();
+            if number < length {
+                return self.table.listing(*segment).get(number);
+            }
+            number -= length;
+        }
+        None
     }
 
     /// Whether the way that leads to some instruction tells what it does.

@@ -202,6 +202,10 @@ impl Uses {
             if is_idle && !matches!(act.does, Does::Draws | Does::Looks { .. }) {
                 continue;
             }
+            let is_enough = self.looks_left == 0 && !self.compared.contains_key(&act.pc);
+            if is_enough && matches!(act.does, Does::Looks { .. }) {
+                continue;
+            }
             let is_other = |by: &Served| self.has.iter().all(|word| self.words[word].served != Some(*by));
             if let Some((by, MOST_ALIKE)) = self.given.get(&act.pc)
                 && act.does != Does::Draws
