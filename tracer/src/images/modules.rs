@@ -26,6 +26,11 @@ pub(crate) const OWN_MEMORY: &str = "/memfd:lockstep (deleted)";
 /// The name of the code that the kernel maps into programs.
 pub(crate) const KERNEL_CODE: &str = "[vdso]";
 
+/// So many pieces of code are remembered as told: calls go back and forth between functions.
+const ENTERED: usize = 1 << 12;
+/// Addresses that differ in so many lower bits only have the same place among them.
+const ENTERED_BITS: u32 = 6;
+
 /// Room for a memory map: most take less.
 const MAP_LEN: usize = 16 << 10;
 
@@ -210,14 +215,22 @@ pub struct Changes {
 }
 
 /// The modules and the executable memory of one process.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct ModuleMap {
     /// The number of the program that runs, once it has one.
     program: Option<u16>,
     code: Vec<Region>,
     modules: Vec<Loaded>,
-    /// The addresses for which [`ModuleMap::function_entered`] gives what it gave last.
-    entered: Cell<(u64, u64)>,
+    /// Addresses for which [`ModuleMap::function_entered`] has given its answer, as pieces in which that is the same:
+    /// each address has one place here.
+    entered: Vec<Cell<(u64, u64)>>,
+}
+
+impl Default for ModuleMap {
+    fn default() -> ModuleMap {
+        let entered = vec![Cell::new((0, 0)); ENTERED];
+        ModuleMap { program: None, code: Vec::new(), modules: Vec::new(), entered }
+    }
 }
 
 impl ModuleMap {
@@ -238,7 +251,7 @@ impl ModuleMap {
         }
         changes.loaded = (0..now.len()).filter(|&i| now[i].id.is_none()).collect();
         self.modules = now;
-        self.entered.set((0, 0));
+        self.entered.fill(Cell::new((0, 0)));
         self.code = regions.iter().filter(|r| r.executable).cloned().collect();
         changes
     }
@@ -308,15 +321,16 @@ impl ModuleMap {
         self.loaded_at(pc).is_some_and(|loaded| !loaded.module.has_known_locks())
     }
 
-    /// The function that contains this address. None also when the answer is the same as last time.
+    /// The function that contains this address. None also where the same was asked before, as far as that is remembered.
     #[must_use]
     pub fn function_entered(&self, pc: u64) -> Option<Function<'_>> {
-        let (start, end) = self.entered.get();
+        let entered = &self.entered[(pc >> ENTERED_BITS) as usize % ENTERED];
+        let (start, end) = entered.get();
         if (start..end).contains(&pc) {
             return None;
         }
         let (function, range) = self.function(pc);
-        self.entered.set((range.start, range.end));
+        entered.set((range.start, range.end));
         function
     }
 
@@ -478,7 +492,9 @@ mod tests {
         assert!(map.function_entered(pc + 4).unwrap().name.contains("pthread_mutex_lock"));
         assert!(map.function_entered(pc + 5).is_none(), "it was told");
         assert!(map.function_entered(0x10).is_none(), "there is none");
-        assert!(map.function_entered(pc + 5).is_some(), "something else was asked for in between");
+        assert!(map.function_entered(pc + 5).is_none(), "it was told, whatever was asked for in between");
+        map.refresh(me, &mut Images::default());
+        assert!(map.function_entered(pc + 5).is_some(), "what was told before may have changed");
         let lock = sync_functions::by_name("pthread_mutex_lock");
         assert_eq!(map.role(pc), lock);
         assert!(map.role(pc + 4).is_none() && !map.wants_atomics(pc));
