@@ -8,9 +8,7 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use tracer::{
-    Exit, Hooks, Interrupt, Remember, TraceOptions, Translate, Window, engine_named, trace, use_large_pages,
-};
+use tracer::{Exit, Hooks, Interrupt, Remember, TraceOptions, Translate, Window, engine_named, trace, use_large_pages};
 
 fn main() -> ExitCode {
     use_large_pages();

@@ -63,7 +63,9 @@ struct Sections<'a> {
 impl Sections<'_> {
     /// What a section holds.
     fn contents(&self, section: &SectionHeader) -> Option<Rc<Vec<u8>>> {
-        if let Some(known) = self.read.borrow().get(&section.sh_offset) && known.len() as u64 == section.sh_size {
+        if let Some(known) = self.read.borrow().get(&section.sh_offset)
+            && known.len() as u64 == section.sh_size
+        {
             return Some(known.clone());
         }
         let bytes = Rc::new(self.source.read(section.sh_offset, section.sh_size)?);
@@ -226,6 +228,7 @@ fn read_symbols(source: &Source<'_>, header: &Header, context: Ctx) -> Option<Sy
         let Some(entries) = sections.contents(section) else { continue };
         let Some(names) = sections.linked(section) else { continue };
         let Ok(entries) = Symtab::parse(&entries, 0, entries.len() / 24, context) else { continue };
+        symbols.reserve(entries.len(), names.len());
         for entry in &entries {
             let kind = entry.st_type();
             if entry.st_shndx == SHN_UNDEF as usize || !matches!(kind, STT_FUNC | STT_GNU_IFUNC | STT_NOTYPE) {

@@ -222,13 +222,13 @@ pub struct ModuleMap {
     code: Vec<Region>,
     modules: Vec<Loaded>,
     /// Addresses for which [`ModuleMap::function_entered`] has given its answer, as pieces in which that is the same:
-    /// each address has one place here.
+    /// each address has one place here. The last one is that of the last answer.
     entered: Vec<Cell<(u64, u64)>>,
 }
 
 impl Default for ModuleMap {
     fn default() -> ModuleMap {
-        let entered = vec![Cell::new((0, 0)); ENTERED];
+        let entered = vec![Cell::new((0, 0)); ENTERED + 1];
         ModuleMap { program: None, code: Vec::new(), modules: Vec::new(), entered }
     }
 }
@@ -324,13 +324,22 @@ impl ModuleMap {
     /// The function that contains this address. None also where the same was asked before, as far as that is remembered.
     #[must_use]
     pub fn function_entered(&self, pc: u64) -> Option<Function<'_>> {
-        let entered = &self.entered[(pc >> ENTERED_BITS) as usize % ENTERED];
-        let (start, end) = entered.get();
-        if (start..end).contains(&pc) {
+        let is_told = |entered: &Cell<(u64, u64)>| {
+            let (start, end) = entered.get();
+            (start..end).contains(&pc)
+        };
+        let (last, entered) = (&self.entered[ENTERED], &self.entered[(pc >> ENTERED_BITS) as usize % ENTERED]);
+        if is_told(last) {
+            return None;
+        }
+        if is_told(entered) {
+            last.set(entered.get());
             return None;
         }
         let (function, range) = self.function(pc);
-        entered.set((range.start, range.end));
+        for place in [last, entered] {
+            place.set((range.start, range.end));
+        }
         function
     }
 

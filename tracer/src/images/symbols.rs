@@ -50,6 +50,12 @@ pub struct SymbolTable {
 }
 
 impl SymbolTable {
+    /// Makes room for so many more symbols, whose names take so many bytes.
+    pub fn reserve(&mut self, symbols: usize, names: usize) {
+        self.names.reserve(names);
+        self.entries.reserve(symbols);
+    }
+
     /// Adds a symbol. [`SymbolTable::sort`] comes after the last one.
     pub fn add(&mut self, symbol: &FileSymbol<'_>) {
         let &FileSymbol { address, size, name, function, resolver, local } = symbol;

@@ -123,18 +123,28 @@ impl Kept {
     fn nothing(space: &Space) -> Kept {
         Kept { places: Places::with(&space.traps), ..Kept::default() }
     }
+
+    /// Makes room for so many more superblocks.
+    fn reserve(&mut self, superblocks: usize) {
+        /// Superblocks have about three paths and three jumps each.
+        const EACH: usize = 3;
+        self.superblocks.reserve(superblocks);
+        self.heads.reserve(superblocks);
+        self.paths.reserve(EACH * superblocks);
+        self.jumps.reserve(EACH * superblocks);
+    }
 }
 
 /// What translating takes, and gives back.
 struct Tools {
     factory: InstructionInfoFactory,
     /// Room for the next translation.
-    room: Translation,
+    room: Option<Box<Translation>>,
 }
 
 impl Default for Tools {
     fn default() -> Tools {
-        Tools { factory: InstructionInfoFactory::new(), room: Translation::default() }
+        Tools { factory: InstructionInfoFactory::new(), room: None }
     }
 }
 
@@ -365,8 +375,8 @@ impl Translator {
             route: route.as_deref(),
             memory: self.memory,
         };
-        let Tools { factory, room: empty } = &mut self.tools;
-        let mut built = Builder::build(plan, &mut self.code, factory, std::mem::take(empty));
+        let mut built = self.tools.room.take().unwrap_or_default();
+        Builder::build(plan, &mut self.code, &mut self.tools.factory, &mut built);
         if !self.code.protected.is_empty() {
             self.space.tables.be_careful();
         }
@@ -413,7 +423,7 @@ impl Translator {
         }
         self.ahead.extend(built.next.drain(..));
         built.clear();
-        self.tools.room = built;
+        self.tools.room = Some(built);
         Ok(number)
     }
 

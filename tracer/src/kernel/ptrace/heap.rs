@@ -8,6 +8,9 @@
 const ROOM: usize = 256 << 20;
 /// The part of it in pages of the usual size: short programs need no more, and clearing large pages would cost them time.
 const IN_SMALL_PAGES: usize = 8 << 20;
+/// The part of these that every recording needs: pages that are made together cost less than those that are made one by
+/// one when they are touched.
+const NEEDED: usize = 2 << 20;
 /// Pieces from this size on are mapped by themselves, as the C library does in a heap that has been used for long.
 const MAPPED_APART: usize = 32 << 20;
 
@@ -26,9 +29,11 @@ pub fn use_large_pages() {
         libc::mallopt(libc::M_TOP_PAD, ROOM as i32);
     }
     // It grows when a piece is asked for that does not fit.
-    drop(std::hint::black_box(Vec::<u8>::with_capacity(LARGE)));
+    let first = std::hint::black_box(Vec::<u8>::with_capacity(NEEDED));
+    let first = (first.as_ptr() as usize).next_multiple_of(4096);
     // SAFETY: with 0 this says where the heap ends. The advice changes no contents, whatever lies there.
     unsafe {
+        libc::madvise(first as *mut libc::c_void, NEEDED - 4096, libc::MADV_POPULATE_WRITE);
         libc::mallopt(libc::M_TOP_PAD, LARGE as i32);
         let end = libc::sbrk(0) as usize;
         let start = (end.saturating_sub(ROOM) + IN_SMALL_PAGES).next_multiple_of(LARGE);

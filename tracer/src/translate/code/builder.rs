@@ -2,7 +2,8 @@
 //! side of branches, and copies what it finds, instruction by instruction.
 
 use iced_x86::{
-    Code, ConstantOffsets, Decoder, DecoderOptions, FlowControl, InstructionInfoFactory, Mnemonic, OpAccess, Register,
+    Code, ConstantOffsets, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic,
+    OpAccess, Register,
 };
 use machine::x86_64;
 use trace_format::SpEffect;
@@ -48,20 +49,16 @@ pub struct Builder<'a, S: Source> {
     rax: Option<u64>,
     /// Places in `hot` that need the distance to a constant.
     constants: Vec<(usize, ProgramPc)>,
-    out: Translation,
+    out: &'a mut Translation,
 }
 
 impl<'a, S: Source> Builder<'a, S> {
-    /// Translates according to the plan. `out` is empty; it may have room.
-    pub fn build(
-        plan: Plan<'a>,
-        source: &'a mut S,
-        factory: &'a mut InstructionInfoFactory,
-        mut out: Translation,
-    ) -> Translation {
+    /// Translates according to the plan, into `out`, which is empty; it may have room.
+    pub fn build(plan: Plan<'a>, source: &'a mut S, factory: &'a mut InstructionInfoFactory, out: &'a mut Translation) {
         let (hot, cold) = (std::mem::take(&mut out.hot), std::mem::take(&mut out.cold));
         let mut values = Values::new(plan.memory);
         values.after = std::mem::take(&mut out.superblock.values);
+        let constants = std::mem::take(&mut out.constants);
         let mut builder = Builder {
             plan,
             source,
@@ -71,12 +68,12 @@ impl<'a, S: Source> Builder<'a, S> {
             pointer_in_r11: true,
             values,
             rax: None,
-            constants: Vec::new(),
+            constants,
             out,
         };
         builder.entry();
         builder.follow();
-        builder.finish()
+        builder.finish();
     }
 
     fn entry(&mut self) {
@@ -209,9 +206,11 @@ impl<'a, S: Source> Builder<'a, S> {
         let mut row = [0; ROW];
         let available = self.source.fetch(pc, &mut row);
         let mut decoder = Decoder::with_ip(64, &row[..available], pc.0, DecoderOptions::NONE);
+        // In one place for all: a copy right after it was written would wait for the writes.
+        let mut instruction = Instruction::default();
         loop {
             let start = decoder.position();
-            let instruction = decoder.decode();
+            decoder.decode_out(&mut instruction);
             if available == 0 || runs_outside(&instruction) {
                 self.end_before_outside(pc);
                 return None;
@@ -405,11 +404,11 @@ impl<'a, S: Source> Builder<'a, S> {
         self.hot.load_slot(free, slot::BORROWED);
     }
 
-    fn finish(mut self) -> Translation {
+    fn finish(mut self) {
         while !self.cold.here().0.is_multiple_of(8) {
             self.cold.raw(&[0xcc]);
         }
-        for (field, value) in std::mem::take(&mut self.constants) {
+        for (field, value) in self.constants.drain(..) {
             let distance = self.cold.here().behind(self.plan.hot.plus(field as u64 + 4)) as u32;
             self.hot.bytes[field..field + 4].copy_from_slice(&distance.to_le_bytes());
             self.cold.raw(&value.0.to_le_bytes());
@@ -431,7 +430,7 @@ impl<'a, S: Source> Builder<'a, S> {
         (superblock.values, superblock.operands) = (self.values.after, self.values.operands);
         self.out.hot = self.hot.bytes;
         self.out.cold = self.cold.bytes;
-        self.out
+        self.out.constants = self.constants;
     }
 }
 

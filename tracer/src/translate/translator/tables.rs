@@ -17,6 +17,11 @@ pub struct Paths {
 }
 
 impl Paths {
+    /// Makes room for so many more.
+    pub fn reserve(&mut self, more: usize) {
+        self.all.reserve(more);
+    }
+
     /// The number of the path that is added next.
     pub fn next(&self) -> u32 {
         self.all.len() as u32
@@ -56,6 +61,11 @@ pub struct Heads {
 }
 
 impl Heads {
+    /// Makes room for so many more.
+    pub fn reserve(&mut self, more: usize) {
+        self.by_head.reserve(more);
+    }
+
     /// The superblock that is run from there, if it is translated.
     pub fn get(&self, head: ProgramPc) -> Option<u32> {
         self.by_head.get(&head).copied()
@@ -111,6 +121,11 @@ pub struct Jumps {
 }
 
 impl Jumps {
+    /// Makes room for so many more.
+    pub fn reserve(&mut self, more: usize) {
+        self.all.reserve(more);
+    }
+
     /// The number of the jump that is added next.
     pub fn next(&self) -> u32 {
         self.all.len() as u32
