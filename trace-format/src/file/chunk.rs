@@ -3,25 +3,33 @@
 use std::io;
 
 use zstd::bulk::{Compressor, Decompressor};
+use zstd::zstd_safe::CParameter;
 
 use crate::codec::stream_codec::Counts;
 use crate::file::source::Source;
 use crate::layout::{CHUNK_HEADER_LEN, ChunkHeader, ChunkKind, FLAG_COMPRESSED, MAX_RATIO, NO_THREAD};
 use crate::{Action, Error, Result, ThreadId};
 
-/// The level of zstd for all chunks but those of [`VALUES_COMPRESSION_LEVEL`]. Level 3 takes about twice the time, which
-/// was an eighth of recording a short program, for traces that are up to 2% shorter (clang compiling a file: 7.52 MB
-/// and 7.68; fluidanimate: 2.88 and 2.95) or not at all (Python's start: 7.84 and 6.79; xz: 28.6 and 27.5).
-pub const COMPRESSION_LEVEL: i32 = 1;
+/// The level of zstd for all chunks but those of [`VALUES_COMPRESSION_LEVEL`].
+pub const COMPRESSION_LEVEL: i32 = 3;
 /// The level for values of memory addresses, where they are more than a third of a chunk: whatever does not repeat in
 /// these is mostly random. The radix sort of `workloads` makes 46 MB of them for 2 million keys; levels 3, 1 and -1
 /// give 37.3, 37.8 and 41.9 MB, in 340, 120 and 18 ms.
 pub const VALUES_COMPRESSION_LEVEL: i32 = -1;
 
+/// Payloads of [`COMPRESSION_LEVEL`] up to this length are short: setting up the tables that zstd takes for them, of
+/// half a MiB, costs more than the compression. With tables of 2^[`SHORT_TABLES`] entries, the block table of `true`
+/// (158 kB) becomes 1% longer.
+const SHORT: usize = 256 << 10;
+/// The logarithm of the entries of zstd's tables for short payloads.
+const SHORT_TABLES: u32 = 14;
+
 /// Makes chunks.
 pub struct ChunkEncoder {
     compressor: Compressor<'static>,
     level: i32,
+    /// Whether its tables are those for short payloads.
+    short: bool,
     frame: Vec<u8>,
     compressed: Vec<u8>,
     chunk: Vec<u8>,
@@ -32,7 +40,7 @@ impl ChunkEncoder {
     pub fn new() -> io::Result<ChunkEncoder> {
         let compressor = Compressor::new(COMPRESSION_LEVEL)?;
         let (frame, compressed, chunk) = (Vec::new(), Vec::new(), Vec::new());
-        Ok(ChunkEncoder { compressor, level: COMPRESSION_LEVEL, frame, compressed, chunk })
+        Ok(ChunkEncoder { compressor, level: COMPRESSION_LEVEL, short: false, frame, compressed, chunk })
     }
 
     /// The bytes of a stream chunk, and its header. From byte `values_at` on, the payload has values of memory
@@ -68,6 +76,14 @@ impl ChunkEncoder {
         if self.level != level {
             self.compressor.set_compression_level(level)?;
             self.level = level;
+        }
+        let short = level == COMPRESSION_LEVEL && part.len() <= SHORT;
+        if self.short != short {
+            // Zero: as the level says.
+            let log = if short { SHORT_TABLES } else { 0 };
+            self.compressor.set_parameter(CParameter::HashLog(log))?;
+            self.compressor.set_parameter(CParameter::ChainLog(log))?;
+            self.short = short;
         }
         self.frame.clear();
         self.frame.reserve(zstd::zstd_safe::compress_bound(part.len()));
