@@ -34,6 +34,18 @@ const PAUSE: [u8; 2] = [0xf3, 0x90];
 /// So many bytes of code are read at once.
 const ROW: usize = 128;
 
+/// So many bytes are copied for each instruction, whatever its length: a constant number takes two instructions of ours
+/// in place of a call.
+const COPIED: usize = 16;
+const _: () = assert!(MAX_LENGTH <= COPIED);
+
+/// Appends the first bytes of an instruction's copy.
+fn extend(bytes: &mut Vec<u8>, copy: &[u8; COPIED], length: usize) {
+    let end = bytes.len() + length;
+    bytes.extend_from_slice(copy);
+    bytes.truncate(end);
+}
+
 /// A translation under construction.
 pub struct Builder<'a, S: Source> {
     plan: Plan<'a>,
@@ -203,8 +215,8 @@ impl<'a, S: Source> Builder<'a, S> {
     /// Translates instructions that lie in a row, as many as are read at once. Returns where the superblock goes on, if
     /// it does, and whether control is transferred there.
     fn follow_row(&mut self, mut pc: ProgramPc) -> Option<(ProgramPc, bool)> {
-        let mut row = [0; ROW];
-        let available = self.source.fetch(pc, &mut row);
+        let mut row = [0; ROW + COPIED];
+        let available = self.source.fetch(pc, &mut row[..ROW]);
         let mut decoder = Decoder::with_ip(64, &row[..available], pc.0, DecoderOptions::NONE);
         // In one place for all: a copy right after it was written would wait for the writes.
         let mut instruction = Instruction::default();
@@ -218,9 +230,7 @@ impl<'a, S: Source> Builder<'a, S> {
             let relative = instruction.is_ip_rel_memory_operand();
             let offsets =
                 if relative { decoder.get_constant_offsets(&instruction) } else { ConstantOffsets::default() };
-            let mut code = [0; MAX_LENGTH];
-            let code = &mut code[..instruction.len()];
-            code.copy_from_slice(&row[start..decoder.position()]);
+            let mut code = *row[start..].first_chunk().expect("behind the bytes that are read there is room");
             self.note_page(pc);
             self.note_page(ProgramPc(instruction.next_ip()).minus(1));
             let mut described = x86_64::recorded(&instruction, self.factory);
@@ -231,9 +241,9 @@ impl<'a, S: Source> Builder<'a, S> {
                 self.values.runs(&instruction, self.factory.info(&instruction).used_registers(), described.sp);
             }
             self.out.superblock.instructions.push(described);
-            self.out.superblock.code.extend_from_slice(code);
+            extend(&mut self.out.superblock.code, &code, instruction.len());
             let transferred = described.kind.transfers_control();
-            let next = self.translate(&instruction, &offsets, code);
+            let next = self.translate(&instruction, &offsets, &mut code);
             if described.sp == SpEffect::Recorded {
                 self.take_r11();
                 let number = self.values.record_stack_pointer();
@@ -293,7 +303,7 @@ impl<'a, S: Source> Builder<'a, S> {
         &mut self,
         instruction: &iced_x86::Instruction,
         offsets: &ConstantOffsets,
-        code: &mut [u8],
+        code: &mut [u8; COPIED],
     ) -> Option<ProgramPc> {
         let next = ProgramPc(instruction.next_ip());
         if instruction.code() == Code::Syscall {
@@ -311,14 +321,16 @@ impl<'a, S: Source> Builder<'a, S> {
                 }
                 Some(ProgramPc(instruction.near_branch_target()))
             }
-            FlowControl::ConditionalBranch => Some(self.branch(instruction, code)),
+            FlowControl::ConditionalBranch => Some(self.branch(instruction, &mut code[..instruction.len()])),
             FlowControl::Call => {
                 self.mark(Borrowed::Nothing);
                 self.push_return(next);
                 self.out.next.push((next, true));
                 Some(ProgramPc(instruction.near_branch_target()))
             }
-            FlowControl::IndirectBranch | FlowControl::IndirectCall => self.indirect(instruction, offsets, code),
+            FlowControl::IndirectBranch | FlowControl::IndirectCall => {
+                self.indirect(instruction, offsets, &code[..instruction.len()])
+            }
             FlowControl::Return => {
                 self.mark(Borrowed::Nothing);
                 self.hot.store_slot(slot::RCX, register::RCX);
@@ -373,18 +385,18 @@ impl<'a, S: Source> Builder<'a, S> {
         }
     }
 
-    fn plain(&mut self, instruction: &iced_x86::Instruction, offsets: &ConstantOffsets, code: &mut [u8]) {
+    fn plain(&mut self, instruction: &iced_x86::Instruction, offsets: &ConstantOffsets, code: &mut [u8; COPIED]) {
         if rewrite::names_r11(instruction) {
             self.give_r11_back();
         }
         if !instruction.is_ip_rel_memory_operand() {
             self.mark(Borrowed::Nothing);
-            return self.hot.raw(code);
+            return extend(&mut self.hot.bytes, code, instruction.len());
         }
         let operand = instruction.ip_rel_memory_address();
-        if rewrite::move_operand(code, offsets, operand, self.hot.here()) {
+        if rewrite::move_operand(&mut code[..instruction.len()], offsets, operand, self.hot.here()) {
             self.mark(Borrowed::Nothing);
-            return self.hot.raw(code);
+            return extend(&mut self.hot.bytes, code, instruction.len());
         }
         if instruction.code() == Code::Lea_r64_m {
             self.mark(Borrowed::Nothing);
@@ -400,7 +412,7 @@ impl<'a, S: Source> Builder<'a, S> {
         self.hot.store_slot(slot::BORROWED, free);
         self.hot.load_constant(free, operand);
         self.mark(Borrowed::Register(free));
-        self.hot.raw(&rewrite::through_register(code, offsets, free));
+        self.hot.raw(&rewrite::through_register(&code[..instruction.len()], offsets, free));
         self.hot.load_slot(free, slot::BORROWED);
     }
 
