@@ -86,11 +86,6 @@ impl Heads {
         self.by_head.len()
     }
 
-    /// All for which this holds.
-    pub fn which(&self, holds: impl Fn(ProgramPc) -> bool) -> Vec<ProgramPc> {
-        self.by_head.keys().copied().filter(|&head| holds(head)).collect()
-    }
-
     /// A lookup has come there, and will again.
     pub fn look_up(&mut self, head: ProgramPc) {
         self.looked_up.insert(head);
@@ -109,6 +104,27 @@ impl Heads {
     /// The superblocks that do, which are forgotten.
     pub fn take_expecting(&mut self, index: u64) -> Vec<u32> {
         self.expecting.remove(&index).unwrap_or_default()
+    }
+}
+
+/// Superblocks by the place of their heads in the lookup tables. It is kept up only when it is asked: most programs ask
+/// seldom, and some thousands of times with hundreds of thousands of superblocks.
+#[derive(Clone, Default)]
+pub struct Sharing {
+    /// The last superblock with a place.
+    last: FxHashMap<u64, u32>,
+    /// By number of each: the one with the same place before it, or [`NO_JUMP`].
+    before: Vec<u32>,
+}
+
+impl Sharing {
+    /// All superblocks whose heads have this place, of those that there are; `place` tells it by number.
+    pub fn at(&mut self, wanted: u64, superblocks: usize, place: impl Fn(u32) -> u64) -> impl Iterator<Item = u32> {
+        for number in self.before.len() as u32..superblocks as u32 {
+            self.before.push(self.last.insert(place(number), number).unwrap_or(NO_JUMP));
+        }
+        let before = |number: &u32| Some(self.before[*number as usize]).filter(|&number| number != NO_JUMP);
+        std::iter::successors(self.last.get(&wanted).copied(), before)
     }
 }
 
@@ -236,5 +252,24 @@ impl Pages {
         let numbers = self.superblocks.remove(&page).unwrap_or_default();
         self.changed.extend(&numbers);
         numbers
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn superblocks_that_share_a_place_are_found_also_when_they_came_later() {
+        let mut sharing = Sharing::default();
+        let places = [7, 8, 7, 9, 7];
+        let mut at = |wanted, count| -> Vec<u32> {
+            let mut found: Vec<u32> = sharing.at(wanted, count, |number| places[number as usize]).collect();
+            found.sort_unstable();
+            found
+        };
+        assert_eq!(at(7, 0), []);
+        assert_eq!(at(7, 2), [0]);
+        assert_eq!((at(7, 5), at(9, 5), at(8, 5), at(6, 5)), (vec![0, 2, 4], vec![3], vec![1], vec![]));
     }
 }
