@@ -1,7 +1,6 @@
 //! What is mapped where in a process: its modules and its other executable memory.
 
 use std::borrow::Cow;
-use std::cell::Cell;
 use std::fs::{self, File};
 use std::io::Read;
 use std::ops::Range;
@@ -19,17 +18,13 @@ use crate::kernel::ptrace::{self, Address, Tid};
 use crate::window::{Gate, Window};
 mod listed;
 mod places;
+mod told;
 
 /// The path of what the engine `translate` maps into programs: it is no module of theirs.
 pub(crate) const OWN_MEMORY: &str = "/memfd:lockstep (deleted)";
 
 /// The name of the code that the kernel maps into programs.
 pub(crate) const KERNEL_CODE: &str = "[vdso]";
-
-/// So many pieces of code are remembered as told: calls go back and forth between functions.
-const ENTERED: usize = 1 << 12;
-/// Addresses that differ in so many lower bits only have the same place among them.
-const ENTERED_BITS: u32 = 6;
 
 /// Room for a memory map: most take less.
 const MAP_LEN: usize = 16 << 10;
@@ -215,22 +210,14 @@ pub struct Changes {
 }
 
 /// The modules and the executable memory of one process.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct ModuleMap {
     /// The number of the program that runs, once it has one.
     program: Option<u16>,
     code: Vec<Region>,
     modules: Vec<Loaded>,
-    /// Addresses for which [`ModuleMap::function_entered`] has given its answer, as pieces in which that is the same:
-    /// each address has one place here. The last one is that of the last answer.
-    entered: Vec<Cell<(u64, u64)>>,
-}
-
-impl Default for ModuleMap {
-    fn default() -> ModuleMap {
-        let entered = vec![Cell::new((0, 0)); ENTERED + 1];
-        ModuleMap { program: None, code: Vec::new(), modules: Vec::new(), entered }
-    }
+    /// Where [`ModuleMap::function_entered`] has given its answer.
+    told: told::Told,
 }
 
 impl ModuleMap {
@@ -251,7 +238,7 @@ impl ModuleMap {
         }
         changes.loaded = (0..now.len()).filter(|&i| now[i].id.is_none()).collect();
         self.modules = now;
-        self.entered.fill(Cell::new((0, 0)));
+        self.told = told::Told::default();
         self.code = regions.iter().filter(|r| r.executable).cloned().collect();
         changes
     }
@@ -321,25 +308,14 @@ impl ModuleMap {
         self.loaded_at(pc).is_some_and(|loaded| !loaded.module.has_known_locks())
     }
 
-    /// The function that contains this address. None also where the same was asked before, as far as that is remembered.
+    /// The function that contains this address; none where that was told before, as far as that is remembered.
     #[must_use]
     pub fn function_entered(&self, pc: u64) -> Option<Function<'_>> {
-        let is_told = |entered: &Cell<(u64, u64)>| {
-            let (start, end) = entered.get();
-            (start..end).contains(&pc)
-        };
-        let (last, entered) = (&self.entered[ENTERED], &self.entered[(pc >> ENTERED_BITS) as usize % ENTERED]);
-        if is_told(last) {
-            return None;
-        }
-        if is_told(entered) {
-            last.set(entered.get());
+        if self.told.contains(pc) {
             return None;
         }
         let (function, range) = self.function(pc);
-        for place in [last, entered] {
-            place.set((range.start, range.end));
-        }
+        self.told.add(pc, &range);
         function
     }
 
@@ -501,7 +477,6 @@ mod tests {
         assert!(map.function_entered(pc + 4).unwrap().name.contains("pthread_mutex_lock"));
         assert!(map.function_entered(pc + 5).is_none(), "it was told");
         assert!(map.function_entered(0x10).is_none(), "there is none");
-        assert!(map.function_entered(pc + 5).is_none(), "it was told, whatever was asked for in between");
         map.refresh(me, &mut Images::default());
         assert!(map.function_entered(pc + 5).is_some(), "what was told before may have changed");
         let lock = sync_functions::by_name("pthread_mutex_lock");

@@ -1,18 +1,8 @@
 //! The heap of this process, in pages that suit it.
 //!
-//! What is known of a program's code takes up to some hundred megabytes, in small pieces that are looked at in no order.
-//! In pages of 4 KiB the first touch of each is a stop in the kernel, and most looks miss the processor's table of
-//! addresses: recording clang's compilation of a file of 400 lines took 5% more time so, Python's start 6%.
-
-/// The heap grows by so much at once: room for what is known of most programs. It takes no memory until it is touched.
-const ROOM: usize = 256 << 20;
-/// The part of it in pages of the usual size: short programs need no more, and clearing large pages would cost them time.
-const IN_SMALL_PAGES: usize = 8 << 20;
-/// The part of these that every recording needs: pages that are made together cost less than those that are made one by
-/// one when they are touched.
-const NEEDED: usize = 2 << 20;
-/// Pieces from this size on are mapped by themselves, as the C library does in a heap that has been used for long.
-const MAPPED_APART: usize = 32 << 20;
+//! What is known of a program's code takes up to some hundred megabytes, in small pieces that are looked at in no
+//! order. In pages of 4 KiB the first touch of each is a stop in the kernel, and most looks miss the processor's table
+//! of addresses: recording clang's compilation of a file of 400 lines took 5% more time so, Python's start 6%.
 
 /// Lets the heap of this process grow in large pages. For programs of ours that record and do little else; where the
 /// kernel or the C library does not have them, nothing changes.
@@ -20,6 +10,17 @@ const MAPPED_APART: usize = 32 << 20;
 pub fn use_large_pages() {
     use nix::libc;
 
+    /// The heap grows by so much at once: room for what is known of most programs. It takes no memory until it is
+    /// touched.
+    const ROOM: usize = 256 << 20;
+    /// The part of it in pages of the usual size: short programs need no more, and clearing large pages would cost them
+    /// time.
+    const IN_SMALL_PAGES: usize = 8 << 20;
+    /// The part of these that every recording needs: pages that are made together cost less than those that are made
+    /// one by one when they are touched.
+    const NEEDED: usize = 2 << 20;
+    /// Pieces from this size on are mapped by themselves, as the C library does in a heap that has been used for long.
+    const MAPPED_APART: usize = 32 << 20;
     /// The size of a large page.
     const LARGE: usize = 2 << 20;
     // SAFETY: these calls change how the C library's heap grows, not what it holds.
