@@ -70,6 +70,23 @@ fn a_trace_of_version_4_comes_back_from_version_3_byte_by_byte() {
 }
 
 #[test]
+fn a_block_that_the_caller_keeps_is_added_like_one_that_it_gives_away() {
+    let far = Instruction { pc: Pc(0x7fff_0000_0000), ..instruction(2, SpEffect::Recorded, 1) };
+    let wide = instruction(3, SpEffect::Add(-4096), 0);
+    let instructions = vec![instruction(1, SpEffect::Add(-8), 2), instruction(2, SpEffect::Add(8), 0), far, wide];
+    let block = Block { instructions, code: Vec::new(), addresses: Vec::new() };
+    let [given, kept] = [true, false].map(|gives| {
+        let mut writer = writer();
+        writer.event(ThreadId(0), start()).unwrap();
+        let id = if gives { writer.add_block(block.clone()) } else { writer.add_block_like(&block) };
+        assert_eq!(writer.blocks().get(id.unwrap()), Some(&block));
+        writer.finish(&Finish::default()).unwrap()
+    });
+    assert_eq!(given, kept);
+    assert_eq!(Trace::from_bytes(kept, "kept").unwrap().blocks().get(BlockId(0)), Some(&block));
+}
+
+#[test]
 fn what_version_3_has_none_of_is_left_out_and_nothing_else_is() {
     let mut writer = writer();
     let thread = ThreadId(0);

@@ -8,9 +8,10 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use tracer::{Exit, Hooks, Interrupt, Remember, TraceOptions, Translate, Window, engine_named, trace};
+use tracer::{Exit, Hooks, Interrupt, Remember, TraceOptions, Translate, Window, engine_named, trace, use_large_pages};
 
 fn main() -> ExitCode {
+    use_large_pages();
     let mut arguments = std::env::args_os().skip(1);
     let output = arguments.next().unwrap_or_default();
     let mut options = TraceOptions::new(arguments.collect::<Vec<OsString>>(), output);

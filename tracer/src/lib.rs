@@ -32,6 +32,7 @@ pub use engine::{Engine, Exit, Outcome, Progress, ProgressCallback, TraceOptions
 pub use engines::{ENGINES, engine_named, trace};
 pub use error::{Error, Result};
 pub use kernel::interrupt::Interrupt;
+pub use kernel::ptrace::use_large_pages;
 pub use limit::Limit;
 pub use remembered::Remember;
 #[doc(hidden)]

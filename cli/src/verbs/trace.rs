@@ -140,6 +140,7 @@ impl Args {
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     args.wide.apply();
+    tracer::use_large_pages();
     let interrupt = Interrupt::on_signals();
     let Some(repeat) = args.repeat else { return record(args, &args.output, &interrupt) };
     let mut status = ExitCode::SUCCESS;

@@ -46,17 +46,18 @@ impl Shapes {
     pub fn add(&mut self, block: &Block, values: Vec<u32>) -> Result<(), String> {
         let mut shape = Shape {
             instructions: block.instructions.len() as u32,
-            sps: block.recorded_sps(block.instructions.len()) as u32,
+            sps: 0,
             values: values.last().copied().unwrap_or(0),
-            memory: block.recorded_addresses(block.instructions.len()) as u32,
+            memory: 0,
             running: 0,
             start: None,
             sp_change: 0,
         };
         for instruction in &block.instructions {
+            shape.memory += u32::from(instruction.memory);
             match instruction.sp {
                 SpEffect::Add(change) => shape.sp_change += i64::from(change),
-                SpEffect::Recorded => shape.sp_change = 0,
+                SpEffect::Recorded => (shape.sps, shape.sp_change) = (shape.sps + 1, 0),
             }
         }
         if !block.addresses.is_empty() && shape.values > 0 {

@@ -75,8 +75,18 @@ pub fn put_block(out: &mut Vec<u8>, block: &Block) {
     for instruction in &block.instructions {
         let sums = sums.by_ref().take(instruction.memory.into());
         let kind = instruction.kind as u8 | if sums.len() > 0 { SUMS } else { 0 };
-        put_delta(out, expected, instruction.pc.0);
-        expected = instruction.pc.0.wrapping_add(u64::from(instruction.len));
+        let in_a_row = instruction.pc.0 == expected;
+        let change = match instruction.sp {
+            SpEffect::Add(change) => zigzag(change.into()),
+            SpEffect::Recorded => u64::MAX,
+        };
+        let before = std::mem::replace(&mut expected, instruction.pc.0.wrapping_add(u64::from(instruction.len)));
+        if in_a_row && change < 0x80 && sums.len() == 0 {
+            // Most instructions: each of the numbers is a byte.
+            out.extend([0, instruction.len, kind, instruction.memory, change as u8]);
+            continue;
+        }
+        put_delta(out, before, instruction.pc.0);
         out.push(instruction.len);
         match instruction.sp {
             SpEffect::Add(change) => {

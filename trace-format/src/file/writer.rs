@@ -144,6 +144,14 @@ impl<W: Write> TraceWriter<W> {
     /// code that is not as long as its instructions, or sums that do not fit (see [`Address`](crate::Address)): one for
     /// each address, values named in order, sources that are there by then.
     pub fn add_block(&mut self, block: Block) -> Result<BlockId> {
+        let id = self.add_to_table(&block)?;
+        if let Some(blocks) = &mut self.blocks {
+            blocks.push(block);
+        }
+        Ok(id)
+    }
+
+    fn add_to_table(&mut self, block: &Block) -> Result<BlockId> {
         assert!(block.instructions.len() <= Block::MAX_INSTRUCTIONS, "a block has at most 4096 instructions");
         assert!(block.instructions.iter().all(|i| i.len <= 15), "an instruction has at most 15 bytes");
         let bytes: usize = block.instructions.iter().map(|i| usize::from(i.len)).sum();
@@ -153,13 +161,9 @@ impl<W: Write> TraceWriter<W> {
             Ok(values) => values,
             Err(fault) => panic!("the sums of a block's addresses fit it: {fault}"),
         };
-        self.shapes.add(&block, values).map_err(|what| Error::Limit { path: self.name.clone(), what })?;
-        self.table.add_block(&block);
-        let id = BlockId(self.shapes.len() as u32 - 1);
-        if let Some(blocks) = &mut self.blocks {
-            blocks.push(block);
-        }
-        Ok(id)
+        self.shapes.add(block, values).map_err(|what| Error::Limit { path: self.name.clone(), what })?;
+        self.table.add_block(block);
+        Ok(BlockId(self.shapes.len() as u32 - 1))
     }
 
     /// Keeps no blocks from now on, so that a block takes some twenty bytes of memory whatever its length. Afterwards

@@ -119,7 +119,7 @@ impl Shared {
                     block.instructions.push(code.decoded.instruction);
                     block.code.extend(code.decoded.code());
                 }
-                let Some(id) = self.recorder.intern(block, &self.modules) else { return };
+                let Some(id) = self.recorder.intern(&block, &self.modules) else { return };
                 self.blocks.entry(key).or_default().push(Known { codes: run.into(), id });
                 id
             }

@@ -2,8 +2,11 @@
 //!
 //! Only the parts needed are read, not the whole file: programs with debug information can have gigabytes.
 
+use std::cell::RefCell;
+use std::ffi::CStr;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
+use std::rc::Rc;
 
 use goblin::container::{Container, Ctx};
 use goblin::elf::header::{EM_X86_64, ET_EXEC, Header};
@@ -11,6 +14,7 @@ use goblin::elf::note::NT_GNU_BUILD_ID;
 use goblin::elf::program_header::{PF_X, PT_INTERP, PT_LOAD, PT_NOTE, ProgramHeader};
 use goblin::elf::section_header::{SHN_UNDEF, SHT_DYNSYM, SHT_RELA, SHT_SYMTAB, SectionHeader};
 use goblin::elf::sym::{STB_LOCAL, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, Symtab};
+use rustc_hash::FxHashMap;
 
 use crate::images::linkage::{self, Slot};
 use crate::images::symbols::{FileSymbol, SymbolTable};
@@ -46,6 +50,32 @@ impl Source<'_> {
                 bytes.get(offset as usize..offset.checked_add(length)? as usize).map(<[u8]>::to_vec)
             }
         }
+    }
+}
+
+/// The sections of an image, each of which is read once: symbols and their names are asked for several times.
+struct Sections<'a> {
+    source: &'a Source<'a>,
+    all: Vec<SectionHeader>,
+    read: RefCell<FxHashMap<u64, Rc<Vec<u8>>>>,
+}
+
+impl Sections<'_> {
+    /// What a section holds.
+    fn contents(&self, section: &SectionHeader) -> Option<Rc<Vec<u8>>> {
+        if let Some(known) = self.read.borrow().get(&section.sh_offset)
+            && known.len() as u64 == section.sh_size
+        {
+            return Some(known.clone());
+        }
+        let bytes = Rc::new(self.source.read(section.sh_offset, section.sh_size)?);
+        self.read.borrow_mut().insert(section.sh_offset, bytes.clone());
+        Some(bytes)
+    }
+
+    /// What the section holds that this one names.
+    fn linked(&self, section: &SectionHeader) -> Option<Rc<Vec<u8>>> {
+        self.contents(self.all.get(section.sh_link as usize)?)
     }
 }
 
@@ -182,8 +212,7 @@ fn build_id(notes: &[u8], align: u64) -> Option<Vec<u8>> {
 
 /// The zero-ended string at that place of a string table.
 fn name_at(names: &[u8], at: usize) -> Option<&str> {
-    let end = names.get(at..)?.iter().position(|&b| b == 0)? + at;
-    std::str::from_utf8(&names[at..end]).ok()
+    CStr::from_bytes_until_nul(names.get(at..)?).ok()?.to_str().ok()
 }
 
 fn read_symbols(source: &Source<'_>, header: &Header, context: Ctx) -> Option<SymbolTable> {
@@ -193,22 +222,25 @@ fn read_symbols(source: &Source<'_>, header: &Header, context: Ctx) -> Option<Sy
     }
     let table = source.read(header.e_shoff, size)?;
     let sections = SectionHeader::parse_from(&table, 0, usize::from(header.e_shnum), context).ok()?;
+    let sections = Sections { source, all: sections, read: RefCell::default() };
     let mut symbols = SymbolTable::default();
-    for section in sections.iter().filter(|s| matches!(s.sh_type, SHT_SYMTAB | SHT_DYNSYM)) {
-        let Some(names) = sections.get(section.sh_link as usize) else { continue };
-        let Some(entries) = source.read(section.sh_offset, section.sh_size) else { continue };
-        let Some(names) = source.read(names.sh_offset, names.sh_size) else { continue };
+    for section in sections.all.iter().filter(|s| matches!(s.sh_type, SHT_SYMTAB | SHT_DYNSYM)) {
+        let Some(entries) = sections.contents(section) else { continue };
+        let Some(names) = sections.linked(section) else { continue };
         let Ok(entries) = Symtab::parse(&entries, 0, entries.len() / 24, context) else { continue };
+        symbols.reserve(entries.len(), names.len());
         for entry in &entries {
             let kind = entry.st_type();
             if entry.st_shndx == SHN_UNDEF as usize || !matches!(kind, STT_FUNC | STT_GNU_IFUNC | STT_NOTYPE) {
                 continue;
             }
-            let in_code = sections.get(entry.st_shndx).is_some_and(SectionHeader::is_executable);
+            if !sections.all.get(entry.st_shndx).is_some_and(SectionHeader::is_executable) {
+                continue;
+            }
             let Some(name) = name_at(&names, entry.st_name) else { continue };
             // Mold names the stubs of the linkage table, without their sizes.
             let is_stub = name.ends_with("$plt") || name.ends_with("$pltgot");
-            if !in_code || name.is_empty() || is_stub {
+            if name.is_empty() || is_stub {
                 continue;
             }
             symbols.add(&FileSymbol {
@@ -223,34 +255,27 @@ fn read_symbols(source: &Source<'_>, header: &Header, context: Ctx) -> Option<Sy
         }
     }
     symbols.sort();
-    let code = sections.iter().filter(|s| s.is_executable());
+    let code = sections.all.iter().filter(|s| s.is_executable());
     symbols.bound(&code.map(|s| s.sh_addr..s.sh_addr.saturating_add(s.sh_size)).collect::<Vec<_>>());
-    add_stubs(source, header, &sections, context, &mut symbols);
+    add_stubs(&sections, header, context, &mut symbols);
     Some(symbols)
 }
 
 /// Adds the stubs of the linkage table, which have no symbols of their own.
-fn add_stubs(
-    source: &Source<'_>,
-    header: &Header,
-    sections: &[SectionHeader],
-    context: Ctx,
-    symbols: &mut SymbolTable,
-) -> Option<()> {
-    let contents = |section: &SectionHeader| source.read(section.sh_offset, section.sh_size);
-    let names = contents(sections.get(usize::from(header.e_shstrndx))?)?;
+fn add_stubs(sections: &Sections<'_>, header: &Header, context: Ctx, symbols: &mut SymbolTable) -> Option<()> {
+    let names = sections.contents(sections.all.get(usize::from(header.e_shstrndx))?)?;
     let is_table = |s: &&SectionHeader| {
         let name = name_at(&names, s.sh_name).unwrap_or("");
         s.is_executable() && [".plt", ".iplt"].iter().any(|table| name.starts_with(table))
     };
-    let tables: Vec<(u64, Vec<u8>)> =
-        sections.iter().filter(is_table).filter_map(|s| Some((s.sh_addr, contents(s)?))).collect();
+    let table = |s: &SectionHeader| Some((s.sh_addr, sections.contents(s)?.to_vec()));
+    let tables: Vec<(u64, Vec<u8>)> = sections.all.iter().filter(is_table).filter_map(table).collect();
     if tables.is_empty() {
         return None;
     }
     let (mut slots, mut numbered) = (Vec::new(), Vec::new());
-    for section in sections.iter().filter(|s| s.sh_type == SHT_RELA && s.is_alloc()) {
-        let found = slots_of(section, source, sections, context);
+    for section in sections.all.iter().filter(|s| s.sh_type == SHT_RELA && s.is_alloc()) {
+        let found = slots_of(section, sections, context);
         let is_numbered = name_at(&names, section.sh_name) == Some(".rela.plt");
         if is_numbered { &mut numbered } else { &mut slots }.extend(found.unwrap_or_default());
     }
@@ -264,19 +289,13 @@ fn add_stubs(
 }
 
 /// The slots that a section of relocations fills.
-fn slots_of(
-    section: &SectionHeader,
-    source: &Source<'_>,
-    sections: &[SectionHeader],
-    context: Ctx,
-) -> Option<Vec<Slot>> {
-    let contents = |section: &SectionHeader| source.read(section.sh_offset, section.sh_size);
-    let table = sections.get(section.sh_link as usize).filter(|_| section.sh_link != 0);
-    let entries = table.and_then(contents).unwrap_or_default();
+fn slots_of(section: &SectionHeader, sections: &Sections<'_>, context: Ctx) -> Option<Vec<Slot>> {
+    let table = sections.all.get(section.sh_link as usize).filter(|_| section.sh_link != 0);
+    let entries = table.and_then(|table| sections.contents(table)).unwrap_or_default();
     let entries = Symtab::parse(&entries, 0, entries.len() / 24, context).ok()?;
-    let names = table.and_then(|table| contents(sections.get(table.sh_link as usize)?)).unwrap_or_default();
+    let names = table.and_then(|table| sections.linked(table)).unwrap_or_default();
     let name = |number: usize| Some(name_at(&names, entries.get(number)?.st_name)?.to_owned());
-    Some(linkage::slots(&contents(section)?, name))
+    Some(linkage::slots(&sections.contents(section)?, name))
 }
 
 #[cfg(test)]

@@ -27,8 +27,9 @@ pub(super) fn by_name(symbol: &str) -> Option<Role> {
             .then(|| of_cpp_for(of_cpp));
     }
     let is_of_rust = symbol.starts_with("_R") || symbol.starts_with("_ZN3std");
-    let may_wait = ["7Barrier4wait", "7Condvar", "park", "7Channel", "recv"].iter().any(|part| symbol.contains(part));
-    (is_of_rust && may_wait).then(|| of_rust(&demangled(symbol))).flatten()
+    let may_wait =
+        || ["7Barrier4wait", "7Condvar", "park", "7Channel", "recv"].iter().any(|part| symbol.contains(part));
+    (is_of_rust && may_wait()).then(|| of_rust(&demangled(symbol))).flatten()
 }
 
 /// The role by what libstdc++'s function waits for.

@@ -1,7 +1,6 @@
 //! What is mapped where in a process: its modules and its other executable memory.
 
 use std::borrow::Cow;
-use std::cell::Cell;
 use std::fs::{self, File};
 use std::io::Read;
 use std::ops::Range;
@@ -19,6 +18,7 @@ use crate::kernel::ptrace::{self, Address, Tid};
 use crate::window::{Gate, Window};
 mod listed;
 mod places;
+mod told;
 
 /// The path of what the engine `translate` maps into programs: it is no module of theirs.
 pub(crate) const OWN_MEMORY: &str = "/memfd:lockstep (deleted)";
@@ -216,8 +216,8 @@ pub struct ModuleMap {
     program: Option<u16>,
     code: Vec<Region>,
     modules: Vec<Loaded>,
-    /// The addresses for which [`ModuleMap::function_entered`] gives what it gave last.
-    entered: Cell<(u64, u64)>,
+    /// Where [`ModuleMap::function_entered`] has given its answer.
+    told: told::Told,
 }
 
 impl ModuleMap {
@@ -238,7 +238,7 @@ impl ModuleMap {
         }
         changes.loaded = (0..now.len()).filter(|&i| now[i].id.is_none()).collect();
         self.modules = now;
-        self.entered.set((0, 0));
+        self.told = told::Told::default();
         self.code = regions.iter().filter(|r| r.executable).cloned().collect();
         changes
     }
@@ -308,15 +308,14 @@ impl ModuleMap {
         self.loaded_at(pc).is_some_and(|loaded| !loaded.module.has_known_locks())
     }
 
-    /// The function that contains this address. None also when the answer is the same as last time.
+    /// The function that contains this address; none where that was told before, as far as that is remembered.
     #[must_use]
     pub fn function_entered(&self, pc: u64) -> Option<Function<'_>> {
-        let (start, end) = self.entered.get();
-        if (start..end).contains(&pc) {
+        if self.told.contains(pc) {
             return None;
         }
         let (function, range) = self.function(pc);
-        self.entered.set((range.start, range.end));
+        self.told.add(pc, &range);
         function
     }
 
@@ -478,7 +477,8 @@ mod tests {
         assert!(map.function_entered(pc + 4).unwrap().name.contains("pthread_mutex_lock"));
         assert!(map.function_entered(pc + 5).is_none(), "it was told");
         assert!(map.function_entered(0x10).is_none(), "there is none");
-        assert!(map.function_entered(pc + 5).is_some(), "something else was asked for in between");
+        map.refresh(me, &mut Images::default());
+        assert!(map.function_entered(pc + 5).is_some(), "what was told before may have changed");
         let lock = sync_functions::by_name("pthread_mutex_lock");
         assert_eq!(map.role(pc), lock);
         assert!(map.role(pc + 4).is_none() && !map.wants_atomics(pc));

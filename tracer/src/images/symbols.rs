@@ -50,6 +50,12 @@ pub struct SymbolTable {
 }
 
 impl SymbolTable {
+    /// Makes room for so many more symbols, whose names take so many bytes.
+    pub fn reserve(&mut self, symbols: usize, names: usize) {
+        self.names.reserve(names);
+        self.entries.reserve(symbols);
+    }
+
     /// Adds a symbol. [`SymbolTable::sort`] comes after the last one.
     pub fn add(&mut self, symbol: &FileSymbol<'_>) {
         let &FileSymbol { address, size, name, function, resolver, local } = symbol;
@@ -67,7 +73,8 @@ impl SymbolTable {
             let underscores = s.name.len() - s.name.trim_start_matches('_').len();
             (!s.function, s.size == 0, s.local, underscores, s.name, s.size, s.resolver)
         };
-        entries.sort_unstable_by(|a, b| a.address.cmp(&b.address).then_with(|| rank(a).cmp(&rank(b))));
+        // Most are in order already: the file's, or all but the stubs that were added last.
+        entries.sort_by(|a, b| a.address.cmp(&b.address).then_with(|| rank(a).cmp(&rank(b))));
         entries.dedup_by(|a, b| a.symbol(names) == b.symbol(names));
         *addresses = entries.iter().map(|entry| entry.address).collect();
     }

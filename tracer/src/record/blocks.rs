@@ -2,7 +2,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHasher};
 use trace_format::{Block, BlockId, SpEffect};
 
 use crate::decode::Decoded;
@@ -110,13 +110,15 @@ impl Interner {
             expected = Some(instruction.pc.0.wrapping_add(instruction.len.into()));
         }
         self.bytes.extend(&block.code);
-        [1u8, 2].map(|seed| {
-            let mut hasher = DefaultHasher::new();
-            hasher.write_u8(seed);
-            hasher.write(&self.bytes);
-            block.addresses.hash(&mut hasher);
-            hasher.finish()
-        })
+        [self.half::<DefaultHasher>(block), self.half::<FxHasher>(block)]
+    }
+
+    /// A half of a digest, by one of two ways of hashing that have nothing in common.
+    fn half<H: Hasher + Default>(&self, block: &Block) -> u64 {
+        let mut hasher = H::default();
+        hasher.write(&self.bytes);
+        block.addresses.hash(&mut hasher);
+        hasher.finish()
     }
 }
 

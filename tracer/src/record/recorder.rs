@@ -133,14 +133,14 @@ impl Recorder {
     }
 
     /// The number of a block, which is added when the trace does not have it. While nothing is recorded it is any.
-    pub fn intern(&mut self, block: Block, modules: &ModuleMap) -> Option<BlockId> {
+    pub fn intern(&mut self, block: &Block, modules: &ModuleMap) -> Option<BlockId> {
         if self.failed() {
             return None;
         }
         if self.paused {
             return Some(BlockId(0));
         }
-        let result = self.find_or_add(Cow::Owned(block), modules);
+        let result = self.find_or_add(Cow::Borrowed(block), modules);
         self.check(result)
     }
 
@@ -317,7 +317,7 @@ impl Recorder {
         for instruction in &block.instructions {
             self.name_function(instruction.pc, modules)?;
         }
-        let id = self.writer.add_block(block.into_owned())?;
+        let id = self.writer.add_block_like(&block)?;
         self.blocks.insert(digest, id);
         Ok(id)
     }

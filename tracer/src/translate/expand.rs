@@ -80,6 +80,8 @@ pub struct Expander {
     /// The same for the other state of the recording: under way, or paused.
     aside: Tables,
     run: Vec<u32>,
+    /// Room for the block of a path that is met for the first time.
+    room: Block,
     /// Room for the numbers of one record, and for those of them that go to the trace.
     numbers: Vec<u64>,
     sps: Vec<u64>,
@@ -124,6 +126,7 @@ impl Expander {
             tables: Tables::default(),
             aside: Tables::default(),
             run: vec![0; RUN],
+            room: Block::default(),
             numbers: Vec::new(),
             sps: Vec::new(),
             values: Vec::new(),
@@ -395,7 +398,8 @@ impl Expander {
     /// Adds the block of a path to the trace, and says how executions of it are written.
     fn describe(&mut self, path: Path, translator: &Translator, recorder: &mut Recorder) -> Option<Known> {
         let superblock = translator.superblock(path.superblock);
-        let mut instructions = Vec::with_capacity(path.executed.into());
+        let Block { mut instructions, mut code, .. } = std::mem::take(&mut self.room);
+        instructions.clear();
         instructions.extend(superblock.instructions().take(path.executed.into()));
         let bytes: usize = instructions.iter().map(|i| usize::from(i.len)).sum();
         let added = instructions.iter().rev().map_while(|i| match i.sp {
@@ -406,8 +410,10 @@ impl Expander {
         let values = translator.values_of(path);
         let (recipe, addresses) = recipe(superblock, &instructions);
         let exits = pieces::exits(&instructions);
-        let block = Block { instructions, code: superblock.code()[..bytes].to_vec(), addresses };
-        let block = recorder.intern(block, &translator.code.modules)?;
+        code.clear();
+        code.extend_from_slice(&superblock.code()[..bytes]);
+        self.room = Block { instructions, code, addresses };
+        let block = recorder.intern(&self.room, &translator.code.modules)?;
         let all_are_values = recipe.sps.is_empty()
             && recipe.values.len() == usize::from(values)
             && recipe.values.iter().zip(0..).all(|(taken, i)| matches!(taken, Taken::Value(place) if *place == i));

@@ -2,6 +2,7 @@
 
 mod changes;
 mod copy;
+mod functions;
 mod gates;
 mod persistent;
 mod revalidation;
@@ -14,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory};
 use machine::x86_64;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use trace_format::SpEffect;
 
 use crate::kernel::ptrace::{self, Address, Tid};
@@ -33,7 +34,7 @@ use crate::translate::remote::Result;
 use crate::usage::{ThrownAway, Why};
 use persistent::Recalled;
 use revalidation::Revivable;
-use tables::{Heads, Jumps, Pages, Paths, Places};
+use tables::{Heads, Jumps, Pages, Paths, Places, Sharing};
 use thrown_away::Changed;
 
 /// How many successors are translated ahead of time: fewer stops, little code that never runs.
@@ -111,6 +112,7 @@ struct Kept {
     singles: FxHashMap<ProgramPc, u32>,
     paths: Paths,
     heads: Heads,
+    sharing: Sharing,
     jumps: Jumps,
     places: Places,
     pages: Pages,
@@ -123,18 +125,28 @@ impl Kept {
     fn nothing(space: &Space) -> Kept {
         Kept { places: Places::with(&space.traps), ..Kept::default() }
     }
+
+    /// Makes room for so many more superblocks.
+    fn reserve(&mut self, superblocks: usize) {
+        /// Superblocks have about three paths and three jumps each.
+        const EACH: usize = 3;
+        self.superblocks.reserve(superblocks);
+        self.heads.reserve(superblocks);
+        self.paths.reserve(EACH * superblocks);
+        self.jumps.reserve(EACH * superblocks);
+    }
 }
 
 /// What translating takes, and gives back.
 struct Tools {
     factory: InstructionInfoFactory,
     /// Room for the next translation.
-    room: Translation,
+    room: Option<Box<Translation>>,
 }
 
 impl Default for Tools {
     fn default() -> Tools {
-        Tools { factory: InstructionInfoFactory::new(), room: Translation::default() }
+        Tools { factory: InstructionInfoFactory::new(), room: None }
     }
 }
 
@@ -365,8 +377,8 @@ impl Translator {
             route: route.as_deref(),
             memory: self.memory,
         };
-        let Tools { factory, room: empty } = &mut self.tools;
-        let mut built = Builder::build(plan, &mut self.code, factory, std::mem::take(empty));
+        let mut built = self.tools.room.take().unwrap_or_default();
+        Builder::build(plan, &mut self.code, &mut self.tools.factory, &mut built);
         if !self.code.protected.is_empty() {
             self.space.tables.be_careful();
         }
@@ -413,7 +425,7 @@ impl Translator {
         }
         self.ahead.extend(built.next.drain(..));
         built.clear();
-        self.tools.room = built;
+        self.tools.room = Some(built);
         Ok(number)
     }
 
@@ -444,43 +456,5 @@ impl Translator {
             self.space.tables.make_known(head, entry, checked.landing);
         }
         checked.landing
-    }
-
-    /// Synchronisation functions return to these addresses. Addresses that share an entry of the table with one are
-    /// recorded as such too: the reader of the records decides by the stack pointer.
-    pub fn add_returns(&mut self, pcs: &[ProgramPc]) {
-        let lookup = self.space.tables.lookup;
-        let mut new = FxHashSet::default();
-        for &pc in pcs {
-            self.kept.heads.look_up(pc);
-            self.returned.push(pc);
-            if self.code.returns.insert(lookup.index(pc)) {
-                new.insert(lookup.index(pc));
-            }
-        }
-        if !new.is_empty() {
-            self.revivable.clear();
-            for head in self.kept.heads.which(|head| new.contains(&lookup.index(head))) {
-                self.give_up(head, Why::Function);
-            }
-        }
-        for number in new.iter().flat_map(|&index| self.kept.heads.take_expecting(index)).collect::<Vec<u32>>() {
-            let head = self.superblock(number).head;
-            if self.kept.heads.get(head) == Some(number) {
-                self.give_up(head, Why::Function);
-            }
-        }
-        for &pc in pcs {
-            self.space.tables.mark_return(pc);
-        }
-    }
-
-    /// A routine that was handed to a function gets a role: all code that runs into it is translated again.
-    pub fn add_routine(&mut self, pc: ProgramPc, role: crate::images::sync_functions::Role) {
-        if !self.code.knows_routine(pc) && self.code.add_routine(pc, role) {
-            self.revivable.clear();
-            self.give_up_all_with(pc, Why::Function);
-        }
-        self.space.tables.mark_routine(pc);
     }
 }

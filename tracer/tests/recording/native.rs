@@ -1,6 +1,7 @@
 //! A recorded program does what it does by itself: outputs, exit status, and a trace that hangs together.
 
 use std::io::Write;
+use std::path::Path;
 use std::process::Stdio;
 
 use crate::support::{assert_like_native, compile, is_whole, place, record, record_command};
@@ -139,4 +140,16 @@ fn programs_may_run_where_they_could_anyway() {
         let recorded = assert_like_native(&program, &[how]);
         assert!(recorded.stdout().contains(": "), "{how}");
     }
+}
+
+#[test]
+fn the_heap_of_the_recorder_grows_in_large_pages() {
+    if !Path::new("/sys/kernel/mm/transparent_hugepage").exists() {
+        eprintln!("this kernel has no large pages: not tested");
+        return;
+    }
+    // The recorder is the program's parent. `hg`: large pages are advised.
+    let script = "grep -A 30 -F '[heap]' /proc/$PPID/smaps | grep -c '^VmFlags:.* hg'";
+    let recorded = record("", Path::new("/bin/sh"), &["-c", script]);
+    assert_eq!(recorded.stdout(), "1\n", "one part of the heap: {}", recorded.stderr());
 }

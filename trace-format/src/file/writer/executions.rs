@@ -7,7 +7,7 @@ use super::{MAX_BUFFERED, TraceWriter, started};
 use crate::codec::rows::Plans;
 use crate::codec::shape::Shapes;
 use crate::codec::stream_codec::StreamBuffer;
-use crate::{BlockId, Result, ThreadId};
+use crate::{Block, BlockId, Result, ThreadId};
 
 /// An execution of a whole block without recorded stack pointers, for [`TraceWriter::executions`].
 pub struct Execution<'v> {
@@ -45,6 +45,18 @@ fn place_of(shapes: &Shapes, plans: &Plans, block: BlockId, stream: &mut StreamB
 }
 
 impl<W: Write> TraceWriter<W> {
+    /// The same as [`TraceWriter::add_block`], for a caller that keeps the block.
+    ///
+    /// # Panics
+    /// See there.
+    pub fn add_block_like(&mut self, block: &Block) -> Result<BlockId> {
+        let id = self.add_to_table(block)?;
+        if let Some(blocks) = &mut self.blocks {
+            blocks.push(block.clone());
+        }
+        Ok(id)
+    }
+
     /// Executions of whole blocks, one after another: `next` gives them until it gives none. For engines that write
     /// many at once.
     ///

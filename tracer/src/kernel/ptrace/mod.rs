@@ -5,6 +5,7 @@
 //! signals, which the program may use and glibc does, so requests and wait statuses are read here, as plain numbers.
 #![allow(unsafe_code)]
 
+mod heap;
 mod launch;
 mod memory;
 mod request;
@@ -12,6 +13,7 @@ mod shared;
 mod signals;
 mod wait;
 
+pub use heap::use_large_pages;
 pub use launch::{LaunchError, launch};
 pub use memory::{read, read_code, read_u64, write};
 pub use nix::libc::user_regs_struct as Registers;

@@ -2,7 +2,8 @@
 //! side of branches, and copies what it finds, instruction by instruction.
 
 use iced_x86::{
-    Code, ConstantOffsets, Decoder, DecoderOptions, FlowControl, InstructionInfoFactory, Mnemonic, OpAccess, Register,
+    Code, ConstantOffsets, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic,
+    OpAccess, Register,
 };
 use machine::x86_64;
 use trace_format::SpEffect;
@@ -33,6 +34,18 @@ const PAUSE: [u8; 2] = [0xf3, 0x90];
 /// So many bytes of code are read at once.
 const ROW: usize = 128;
 
+/// So many bytes are copied for each instruction, whatever its length: a constant number takes two instructions of ours
+/// in place of a call.
+const COPIED: usize = 16;
+const _: () = assert!(MAX_LENGTH <= COPIED);
+
+/// Appends the first bytes of an instruction's copy.
+fn extend(bytes: &mut Vec<u8>, copy: &[u8; COPIED], length: usize) {
+    let end = bytes.len() + length;
+    bytes.extend_from_slice(copy);
+    bytes.truncate(end);
+}
+
 /// A translation under construction.
 pub struct Builder<'a, S: Source> {
     plan: Plan<'a>,
@@ -48,20 +61,16 @@ pub struct Builder<'a, S: Source> {
     rax: Option<u64>,
     /// Places in `hot` that need the distance to a constant.
     constants: Vec<(usize, ProgramPc)>,
-    out: Translation,
+    out: &'a mut Translation,
 }
 
 impl<'a, S: Source> Builder<'a, S> {
-    /// Translates according to the plan. `out` is empty; it may have room.
-    pub fn build(
-        plan: Plan<'a>,
-        source: &'a mut S,
-        factory: &'a mut InstructionInfoFactory,
-        mut out: Translation,
-    ) -> Translation {
+    /// Translates according to the plan, into `out`, which is empty; it may have room.
+    pub fn build(plan: Plan<'a>, source: &'a mut S, factory: &'a mut InstructionInfoFactory, out: &'a mut Translation) {
         let (hot, cold) = (std::mem::take(&mut out.hot), std::mem::take(&mut out.cold));
         let mut values = Values::new(plan.memory);
         values.after = std::mem::take(&mut out.superblock.values);
+        let constants = std::mem::take(&mut out.constants);
         let mut builder = Builder {
             plan,
             source,
@@ -71,12 +80,12 @@ impl<'a, S: Source> Builder<'a, S> {
             pointer_in_r11: true,
             values,
             rax: None,
-            constants: Vec::new(),
+            constants,
             out,
         };
         builder.entry();
         builder.follow();
-        builder.finish()
+        builder.finish();
     }
 
     fn entry(&mut self) {
@@ -206,12 +215,14 @@ impl<'a, S: Source> Builder<'a, S> {
     /// Translates instructions that lie in a row, as many as are read at once. Returns where the superblock goes on, if
     /// it does, and whether control is transferred there.
     fn follow_row(&mut self, mut pc: ProgramPc) -> Option<(ProgramPc, bool)> {
-        let mut row = [0; ROW];
-        let available = self.source.fetch(pc, &mut row);
+        let mut row = [0; ROW + COPIED];
+        let available = self.source.fetch(pc, &mut row[..ROW]);
         let mut decoder = Decoder::with_ip(64, &row[..available], pc.0, DecoderOptions::NONE);
+        // In one place for all: a copy right after it was written would wait for the writes.
+        let mut instruction = Instruction::default();
         loop {
             let start = decoder.position();
-            let instruction = decoder.decode();
+            decoder.decode_out(&mut instruction);
             if available == 0 || runs_outside(&instruction) {
                 self.end_before_outside(pc);
                 return None;
@@ -219,9 +230,7 @@ impl<'a, S: Source> Builder<'a, S> {
             let relative = instruction.is_ip_rel_memory_operand();
             let offsets =
                 if relative { decoder.get_constant_offsets(&instruction) } else { ConstantOffsets::default() };
-            let mut code = [0; MAX_LENGTH];
-            let code = &mut code[..instruction.len()];
-            code.copy_from_slice(&row[start..decoder.position()]);
+            let mut code = *row[start..].first_chunk().expect("behind the bytes that are read there is room");
             self.note_page(pc);
             self.note_page(ProgramPc(instruction.next_ip()).minus(1));
             let mut described = x86_64::recorded(&instruction, self.factory);
@@ -232,9 +241,9 @@ impl<'a, S: Source> Builder<'a, S> {
                 self.values.runs(&instruction, self.factory.info(&instruction).used_registers(), described.sp);
             }
             self.out.superblock.instructions.push(described);
-            self.out.superblock.code.extend_from_slice(code);
+            extend(&mut self.out.superblock.code, &code, instruction.len());
             let transferred = described.kind.transfers_control();
-            let next = self.translate(&instruction, &offsets, code);
+            let next = self.translate(&instruction, &offsets, &mut code);
             if described.sp == SpEffect::Recorded {
                 self.take_r11();
                 let number = self.values.record_stack_pointer();
@@ -294,7 +303,7 @@ impl<'a, S: Source> Builder<'a, S> {
         &mut self,
         instruction: &iced_x86::Instruction,
         offsets: &ConstantOffsets,
-        code: &mut [u8],
+        code: &mut [u8; COPIED],
     ) -> Option<ProgramPc> {
         let next = ProgramPc(instruction.next_ip());
         if instruction.code() == Code::Syscall {
@@ -312,14 +321,16 @@ impl<'a, S: Source> Builder<'a, S> {
                 }
                 Some(ProgramPc(instruction.near_branch_target()))
             }
-            FlowControl::ConditionalBranch => Some(self.branch(instruction, code)),
+            FlowControl::ConditionalBranch => Some(self.branch(instruction, &mut code[..instruction.len()])),
             FlowControl::Call => {
                 self.mark(Borrowed::Nothing);
                 self.push_return(next);
                 self.out.next.push((next, true));
                 Some(ProgramPc(instruction.near_branch_target()))
             }
-            FlowControl::IndirectBranch | FlowControl::IndirectCall => self.indirect(instruction, offsets, code),
+            FlowControl::IndirectBranch | FlowControl::IndirectCall => {
+                self.indirect(instruction, offsets, &code[..instruction.len()])
+            }
             FlowControl::Return => {
                 self.mark(Borrowed::Nothing);
                 self.hot.store_slot(slot::RCX, register::RCX);
@@ -374,18 +385,18 @@ impl<'a, S: Source> Builder<'a, S> {
         }
     }
 
-    fn plain(&mut self, instruction: &iced_x86::Instruction, offsets: &ConstantOffsets, code: &mut [u8]) {
+    fn plain(&mut self, instruction: &iced_x86::Instruction, offsets: &ConstantOffsets, code: &mut [u8; COPIED]) {
         if rewrite::names_r11(instruction) {
             self.give_r11_back();
         }
         if !instruction.is_ip_rel_memory_operand() {
             self.mark(Borrowed::Nothing);
-            return self.hot.raw(code);
+            return extend(&mut self.hot.bytes, code, instruction.len());
         }
         let operand = instruction.ip_rel_memory_address();
-        if rewrite::move_operand(code, offsets, operand, self.hot.here()) {
+        if rewrite::move_operand(&mut code[..instruction.len()], offsets, operand, self.hot.here()) {
             self.mark(Borrowed::Nothing);
-            return self.hot.raw(code);
+            return extend(&mut self.hot.bytes, code, instruction.len());
         }
         if instruction.code() == Code::Lea_r64_m {
             self.mark(Borrowed::Nothing);
@@ -401,15 +412,15 @@ impl<'a, S: Source> Builder<'a, S> {
         self.hot.store_slot(slot::BORROWED, free);
         self.hot.load_constant(free, operand);
         self.mark(Borrowed::Register(free));
-        self.hot.raw(&rewrite::through_register(code, offsets, free));
+        self.hot.raw(&rewrite::through_register(&code[..instruction.len()], offsets, free));
         self.hot.load_slot(free, slot::BORROWED);
     }
 
-    fn finish(mut self) -> Translation {
+    fn finish(mut self) {
         while !self.cold.here().0.is_multiple_of(8) {
             self.cold.raw(&[0xcc]);
         }
-        for (field, value) in std::mem::take(&mut self.constants) {
+        for (field, value) in self.constants.drain(..) {
             let distance = self.cold.here().behind(self.plan.hot.plus(field as u64 + 4)) as u32;
             self.hot.bytes[field..field + 4].copy_from_slice(&distance.to_le_bytes());
             self.cold.raw(&value.0.to_le_bytes());
@@ -431,7 +442,7 @@ impl<'a, S: Source> Builder<'a, S> {
         (superblock.values, superblock.operands) = (self.values.after, self.values.operands);
         self.out.hot = self.hot.bytes;
         self.out.cold = self.cold.bytes;
-        self.out
+        self.out.constants = self.constants;
     }
 }
 

@@ -85,12 +85,14 @@ pub struct Translation {
     pub pages: Vec<u64>,
     /// Where indirect jumps, indirect calls and returns in the middle of it are expected to go.
     pub expected: Vec<ProgramPc>,
+    /// Room for the places in its code that need the distance to a constant.
+    pub constants: Vec<(usize, ProgramPc)>,
 }
 
 impl Translation {
     /// Makes it empty, and keeps its room.
     pub fn clear(&mut self) {
-        let Translation { superblock, hot, cold, links, traps, paths, next, pages, expected } = self;
+        let Translation { superblock, hot, cold, links, traps, paths, next, pages, expected, constants } = self;
         superblock.clear();
         hot.clear();
         cold.clear();
@@ -100,6 +102,7 @@ impl Translation {
         next.clear();
         pages.clear();
         expected.clear();
+        constants.clear();
     }
 }
 

@@ -85,7 +85,7 @@ impl Expander {
             let recorded = piece.iter().filter(|i| i.sp == SpEffect::Recorded).count();
             let own_sps = sps.split_off(..recorded).unwrap_or_default();
             let block = Block { instructions: piece.to_vec(), code: bytes.to_vec(), addresses: Vec::new() };
-            if let Some(block) = recorder.intern(block, &translator.code.modules) {
+            if let Some(block) = recorder.intern(&block, &translator.code.modules) {
                 recorder.run(stream.id, block, own_sps, own);
             }
             if let Some(exit) = exit {

@@ -9,8 +9,8 @@ use crate::translate::layout::PAGE;
 /// The bytes of a page.
 pub type Page = [u8; PAGE as usize];
 
-/// The most pages that are kept: 4 MiB.
-const MOST: usize = 1024;
+/// The most pages that are kept: 16 MiB. The start of a compiler or of a virtual machine reads half of that.
+const MOST: usize = 4096;
 
 /// Pages by address.
 #[derive(Clone, Default)]

@@ -70,7 +70,7 @@ pub struct ProgramCode {
     pub freed: FxHashSet<u64>,
     /// Whether code was read from such a page that had not been written since.
     pub ran_freed: bool,
-    /// What is mapped, as far as that is known.
+    /// What is mapped, as far as that is known. What we made read-only may still count as writable.
     regions: Vec<Region>,
     /// Whether nothing else is mapped.
     all_known: bool,
@@ -302,7 +302,6 @@ impl ProgramCode {
             self.protected.insert(page, Protected { allowed, code: vec![code] });
             self.protected_once.insert(page);
         }
-        self.map_changed();
     }
 
     /// The other pages that show the memory of a page of a shared mapping, and can be written: JIT compilers map one

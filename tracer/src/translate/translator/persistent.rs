@@ -53,6 +53,7 @@ impl Translator {
         let returns: Vec<ProgramPc> = returns.filter(|pc| self.code.is_fixed(*pc)).collect();
         self.add_returns(&returns);
         let before = self.ahead.len();
+        self.kept.reserve(from.modules()[module as usize].heads.len());
         for (&offset, head) in &from.modules()[module as usize].heads {
             let takes = self.takes();
             if (0..2).any(|kind| takes[kind] > most[kind]) {

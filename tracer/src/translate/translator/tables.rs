@@ -17,6 +17,11 @@ pub struct Paths {
 }
 
 impl Paths {
+    /// Makes room for so many more.
+    pub fn reserve(&mut self, more: usize) {
+        self.all.reserve(more);
+    }
+
     /// The number of the path that is added next.
     pub fn next(&self) -> u32 {
         self.all.len() as u32
@@ -56,6 +61,11 @@ pub struct Heads {
 }
 
 impl Heads {
+    /// Makes room for so many more.
+    pub fn reserve(&mut self, more: usize) {
+        self.by_head.reserve(more);
+    }
+
     /// The superblock that is run from there, if it is translated.
     pub fn get(&self, head: ProgramPc) -> Option<u32> {
         self.by_head.get(&head).copied()
@@ -74,11 +84,6 @@ impl Heads {
     /// How many there are.
     pub fn len(&self) -> usize {
         self.by_head.len()
-    }
-
-    /// All for which this holds.
-    pub fn which(&self, holds: impl Fn(ProgramPc) -> bool) -> Vec<ProgramPc> {
-        self.by_head.keys().copied().filter(|&head| holds(head)).collect()
     }
 
     /// A lookup has come there, and will again.
@@ -102,6 +107,27 @@ impl Heads {
     }
 }
 
+/// Superblocks by the place of their heads in the lookup tables. It is kept up only when it is asked: most programs ask
+/// seldom, and some thousands of times with hundreds of thousands of superblocks.
+#[derive(Clone, Default)]
+pub struct Sharing {
+    /// The last superblock with a place.
+    last: FxHashMap<u64, u32>,
+    /// By number of each: the one with the same place before it, or [`NO_JUMP`].
+    before: Vec<u32>,
+}
+
+impl Sharing {
+    /// All superblocks whose heads have this place, of those that there are; `place` tells it by number.
+    pub fn at(&mut self, wanted: u64, superblocks: usize, place: impl Fn(u32) -> u64) -> impl Iterator<Item = u32> {
+        for number in self.before.len() as u32..superblocks as u32 {
+            self.before.push(self.last.insert(place(number), number).unwrap_or(NO_JUMP));
+        }
+        let before = |number: &u32| Some(self.before[*number as usize]).filter(|&number| number != NO_JUMP);
+        std::iter::successors(self.last.get(&wanted).copied(), before)
+    }
+}
+
 /// Jumps to code that is translated, or will be.
 #[derive(Clone, Default)]
 pub struct Jumps {
@@ -111,6 +137,11 @@ pub struct Jumps {
 }
 
 impl Jumps {
+    /// Makes room for so many more.
+    pub fn reserve(&mut self, more: usize) {
+        self.all.reserve(more);
+    }
+
     /// The number of the jump that is added next.
     pub fn next(&self) -> u32 {
         self.all.len() as u32
@@ -221,5 +252,24 @@ impl Pages {
         let numbers = self.superblocks.remove(&page).unwrap_or_default();
         self.changed.extend(&numbers);
         numbers
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn superblocks_that_share_a_place_are_found_also_when_they_came_later() {
+        let mut sharing = Sharing::default();
+        let places = [7, 8, 7, 9, 7];
+        let mut at = |wanted, count| -> Vec<u32> {
+            let mut found: Vec<u32> = sharing.at(wanted, count, |number| places[number as usize]).collect();
+            found.sort_unstable();
+            found
+        };
+        assert!(at(7, 0).is_empty());
+        assert_eq!(at(7, 2), vec![0u32]);
+        assert_eq!((at(7, 5), at(9, 5), at(8, 5), at(6, 5)), (vec![0, 2, 4], vec![3], vec![1], vec![]));
     }
 }

@@ -57,7 +57,8 @@ fn translated_with(code: &[u8], gate: Option<u64>, route: Option<&Route>) -> (Tr
         memory: false,
     };
     let mut factory = InstructionInfoFactory::new();
-    let built = Builder::build(plan, &mut Code(code.to_vec(), gate), &mut factory, Translation::default());
+    let mut built = Translation::default();
+    Builder::build(plan, &mut Code(code.to_vec(), gate), &mut factory, &mut built);
     let mut hot = Decoder::with_ip(64, &built.hot, plan.hot.0, DecoderOptions::NONE);
     let mnemonics = hot.iter().map(|i| i.mnemonic()).filter(|m| *m != Nop).collect();
     (built, mnemonics)
