@@ -280,22 +280,6 @@ impl ThreadState<'_> {
         }
     }
 
-    /// The thread is the last that comes to a barrier made of a condition variable. Its locks are free while it waits
-    /// there: among lanes it may come first.
-    fn wake(&mut self, batch: &mut Batch) {
-        let Some(episode) = self.waits_at.take().filter(|_| self.extents.is_open()) else { return };
-        let held: Vec<HeldLock> = self.held.locks().to_vec();
-        if let Some(mutex) = held.iter().find(|lock| self.plan.locks.is_of_barrier(lock.object)) {
-            self.meets_behind = Some((mutex.object, episode));
-            return;
-        }
-        held.iter().for_each(|lock| self.release_if_replayed(*lock, batch));
-        self.meet(Control::Meet(episode), batch);
-        if self.plan.lock_rule.are_taken() {
-            held.iter().for_each(|lock| self.acquire(*lock, batch));
-        }
-    }
-
     /// Where a thread's whole run is the region, and its teams are told apart: it begins its part of a team's work.
     fn tell_part(
         &mut self,
@@ -416,42 +400,12 @@ impl ThreadState<'_> {
         }
     }
 
-    /// The thread counts that it has come to a barrier of the program's own, if the word is one's.
-    fn arrive(&mut self, word: u64, batch: &mut Batch) {
-        let Some((first, rounds)) = self.plan.episodes.own.get(&word) else { return };
-        let arrivals = self.arrivals.entry(word).or_default();
-        if (*arrivals as usize) < *rounds {
-            let episode = EpisodeId(first.0 + *arrivals);
-            *arrivals += 1;
-            self.resolve(true, batch);
-            self.meet(Control::Meet(episode), batch);
-            self.unordered.meets(self.counts.kept);
-        }
-    }
-
     /// The thread posts, or has waited.
     fn tell(&mut self, control: Control, batch: &mut Batch) {
         if self.extents.is_open() {
             self.spin.forget();
             self.turns.forget();
             push_control(batch, control);
-        }
-    }
-
-    /// The barrier ends with this mutex given back, whichever of its ways the thread has gone; or, without one, here.
-    fn meet_behind(&mut self, mutex: Option<u64>, batch: &mut Batch) {
-        if let Some((_, episode)) = self.meets_behind.take_if(|behind| mutex.is_none_or(|mutex| behind.0 == mutex)) {
-            self.meet(Control::Meet(episode), batch);
-        }
-    }
-
-    fn meet(&mut self, episode: Control, batch: &mut Batch) {
-        if self.extents.is_open() {
-            self.unordered.is_ordered(self.counts.kept);
-            self.spin.forget();
-            self.turns.forget();
-            self.tries = None;
-            push_control(batch, episode);
         }
     }
 
@@ -464,7 +418,7 @@ impl ThreadState<'_> {
         }
     }
 
-    fn acquire(&mut self, lock: HeldLock, batch: &mut Batch) {
+    pub(super) fn acquire(&mut self, lock: HeldLock, batch: &mut Batch) {
         self.unordered.is_ordered(self.counts.kept);
         if self.plan.locks.is_own(lock.object).is_some() {
             self.own_locks.extend(self.plan.locks.id(lock.object));
@@ -474,7 +428,7 @@ impl ThreadState<'_> {
         }
     }
 
-    fn release_if_replayed(&self, lock: HeldLock, batch: &mut Batch) {
+    pub(super) fn release_if_replayed(&self, lock: HeldLock, batch: &mut Batch) {
         if self.extents.is_open() && self.plan.lock_rule.are_taken() {
             self.release(lock, batch);
         }

@@ -15,6 +15,7 @@ mod extents;
 mod in_parts;
 mod in_pieces;
 mod linkage;
+mod meetings;
 mod openmp;
 mod waiting;
 mod whole;

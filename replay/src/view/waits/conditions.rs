@@ -61,8 +61,8 @@ pub(in crate::view) fn number_rounds(
     met
 }
 
-/// The mutexes that are a part of such a barrier: each thread takes one as often as it meets others there, and it guards
-/// nothing else. `met` are the episodes of calls, `takes` tells how often a thread takes a mutex.
+/// The mutexes that are a part of such a barrier: each thread takes one as often as it meets others there, and it
+/// guards nothing else. `met` are the episodes of calls, `takes` tells how often a thread takes a mutex.
 pub(in crate::view) fn mutexes<'a>(
     threads: &[&[ConditionCall]],
     met: &[Vec<Option<EpisodeId>>],

@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use trace_format::{Module, Pc, Trace};
 
-/// Where libraries whose locks are known by their functions keep others, for themselves: those of files and of the heap.
+/// Where libraries whose locks are known by their functions keep others for themselves: those of files, of the heap.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LibraryData(Vec<Range<u64>>);
 
