@@ -86,11 +86,12 @@ pub(in crate::view) fn mutexes<'a>(
             *left.entry(*mutex).or_default().entry(t).or_default() += u32::from(is_met);
         }
     }
-    for (t, mutex, times) in takes {
-        if left.get(&mutex).is_some_and(|met| met.get(&t) != Some(&times)) {
-            left.remove(&mutex);
-        }
+    let mut taken: FxHashMap<u64, FxHashMap<usize, u32>> = FxHashMap::default();
+    for (t, mutex, times) in takes.filter(|(_, mutex, _)| left.contains_key(mutex)) {
+        taken.entry(mutex).or_default().insert(t, times);
     }
+    // Of a lock that is known by its form nobody has counted how often it is taken.
+    left.retain(|mutex, met| taken.get(mutex) == Some(met));
     left.into_keys().collect()
 }
 

@@ -179,9 +179,10 @@ impl Given {
             let Facts { ends_by_number, by_two, steps_by_count, runs_on, forks, meets, .. } = of(id);
             ends_by_number && !forks && !meets && (!runs_on || by_two || steps_by_count)
         };
-        let waits = |id: &LoopId| of(*id).meets && of(*id).ends_by_number;
-        given.with_barriers = loops.ids().filter(waits).collect();
-        for id in loops.ids().filter(|id| is_shared(*id)) {
+        let waits = |id: LoopId| of(id).meets && of(id).ends_by_number;
+        given.with_barriers = loops.ids().filter(|id| waits(*id)).collect();
+        let is_alone = |id: &LoopId| !loops.outside(*id).any(waits);
+        for id in loops.ids().filter(|id| is_shared(*id)).filter(is_alone) {
             let outer: Vec<LoopId> = loops.outside(id).filter(|outer| is_shared(*outer)).collect();
             let deals = |outer: LoopId, inner: LoopId| of(outer).steps_by_count && of(inner).by_both;
             match outer[..] {
