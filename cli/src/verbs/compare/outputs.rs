@@ -3,9 +3,12 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 /// How often a program runs again where outputs differ.
 const RUNS: usize = 2;
+/// How long before each: it is another second of the day, then, which programs print.
+const PAUSE: Duration = Duration::from_millis(1100);
 
 /// What two builds print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +69,7 @@ fn of_lines(before: &[Option<&[u8]>], after: &[Option<&[u8]>]) -> Printed {
 
 /// Runs a program as it is; returns what it printed.
 fn run(program: &Path, arguments: &[OsString]) -> replay::Result<Vec<u8>> {
+    std::thread::sleep(PAUSE);
     let ran = Command::new(program).args(arguments).stdin(Stdio::null()).stderr(Stdio::null()).output();
     match ran {
         Ok(output) if output.status.success() => Ok(output.stdout),
