@@ -142,6 +142,10 @@ class Matrix:
     replays: dict[str, Replay] = field(default_factory=dict)
     charts: dict[str, Chart] = field(default_factory=dict)
 
+    def is_of_suite(self) -> bool:
+        """Whether its programs are a benchmark suite's: see scripts/original."""
+        return any(build.suite for build in self.builds.values())
+
     def is_compared(self, run: Run) -> bool:
         """Whether its program is built in several ways, which must print the same."""
         return sum(build.program == run.build.program for build in self.builds.values()) > 1

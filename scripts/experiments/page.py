@@ -11,6 +11,7 @@ import os
 import shlex
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import matrix as matrices
@@ -126,14 +127,21 @@ def remake(matrix: matrices.Matrix) -> list[str]:
     return [shlex.join(["lockstep", *command]) for command in words]
 
 
+def wrapped(text: str) -> str:
+    """Prose in lines of at most 120 columns."""
+    lines = (textwrap.fill(part, 120, break_long_words=False, break_on_hyphens=False) for part in text.split("\n\n"))
+    return "\n\n".join(lines)
+
+
 def markdown(matrix: matrices.Matrix, rows: list[dict]) -> str:
     """The page as it stands in results/."""
-    parts = [f"# {matrix.title}", matrix.text.strip(), wrong(rows), differences(rows)]
+    parts = [f"# {matrix.title}", *(wrapped(text.strip()) for text in (matrix.text, wrong(rows), differences(rows)))]
     for chart in matrix.charts.values():
-        parts.append(f"![{chart.name}](charts/{chart.name}.svg)\n\n{chart.text.strip()}")
+        parts.append(f"![{chart.name}](charts/{chart.name}.svg)\n\n{wrapped(chart.text.strip())}")
     parts.append("## Made with")
     parts.append("\n".join(f"- {name}: {value}" for name, value in facts(rows)))
-    parts.append(f"The whole experiment is made anew by `scripts/experiment {matrix.name}`, its charts from `summary.csv`, in this folder, by")
+    how = f"scripts/experiment {matrix.name}" if not matrix.is_of_suite() else f"scripts/{matrix.name.replace('-', ' ', 1)} FOLDER"
+    parts.append(wrapped(f"The whole experiment is made anew by `{how}`, its charts from `summary.csv`, in this folder, by"))
     parts.append("```sh\n" + "\n".join(remake(matrix)) + "\n```")
     parts.append("`rows.csv` and `rows.parquet` hold every replay of every run, `summary.csv` one row for the repeats of each.")
     headings, lines = table(rows)
