@@ -8,6 +8,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import pyarrow.parquet
 import rows as tables
+import steps
 
 
 def row(fetches: str, repeat: int, **others: str) -> dict:
@@ -35,6 +36,21 @@ class Summaries(unittest.TestCase):
     def test_a_deadlock_stays_a_row_without_numbers(self):
         (one,) = tables.summarise([row("", 1, status="deadlock"), row("", 2, status="deadlock")])
         self.assertEqual((one["status"], one["fetches"], one["runs"]), ("deadlock", "", 2))
+
+
+class Outputs(unittest.TestCase):
+    def test_what_changes_from_run_to_run_is_not_compared(self):
+        first = steps.printed([b"sum 5\ntime 1", b"sum 5\ntime 2", b"sum 5\ntime 1"])
+        self.assertEqual(first, ["sum 5", steps.VARIES])
+        self.assertEqual(tables.compared(first, ["sum 5", "time 9"]), "same")
+        self.assertEqual(tables.compared(first, ["sum 6", "time 9"]), "other")
+        self.assertEqual(tables.compared(first, ["sum 5", "time 9", "more"]), "other")
+        self.assertEqual(tables.compared([steps.VARIES], ["time 9"]), "")
+
+    def test_of_runs_that_print_more_lines_than_others_nothing_is_known(self):
+        varies = steps.printed([b"a", b"a\nb"])
+        self.assertEqual(varies, [steps.VARIES])
+        self.assertEqual(tables.compared(varies, ["a", "b"]), "")
 
 
 class Files(unittest.TestCase):
