@@ -155,7 +155,8 @@ def markdown(matrix: matrices.Matrix, rows: list[dict]) -> str:
 def web_page(matrix: matrices.Matrix, rows: list[dict], folder: Path) -> str:
     """The page with its charts in it, in one file."""
     e = html.escape
-    parts = [f"<h1>{e(matrix.title)}</h1>", f"<p>{e(matrix.text.strip())}</p>", f"<p>{e(wrong(rows).strip('*'))}</p>", f"<p>{e(differences(rows))}</p>"]
+    told = filter(None, (matrix.text.strip(), wrong(rows).strip("*"), differences(rows)))
+    parts = [f"<h1>{e(matrix.title)}</h1>", *(f"<p>{e(text)}</p>" for text in told)]
     for chart in matrix.charts.values():
         drawn = (folder / "charts" / f"{chart.name}.svg").read_text(encoding="utf-8")
         drawn = drawn[drawn.index("<svg") :]

@@ -115,7 +115,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let (before, after) = (before?, after?);
     let [first, second] = [&args.before, &args.after].map(|program| outputs::file(program));
     let builds = [(&*first, &*before.printed), (&*second, &*after.printed)];
-    let printed = outputs::compare(builds, &args.arguments)?;
+    let printed = outputs::compare(builds, &args.arguments);
     match printed {
         Printed::Same { but: 0 } => {}
         Printed::Same { but } => {

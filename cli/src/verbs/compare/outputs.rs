@@ -22,24 +22,21 @@ pub(super) enum Printed {
     Unknown,
 }
 
-/// Compares what the two builds printed; runs both again, without recording, where that differs.
-///
-/// # Errors
-/// When a program cannot be run again, or fails then.
-pub(super) fn compare(builds: [(&Path, &[u8]); 2], arguments: &[OsString]) -> replay::Result<Printed> {
+/// Compares what the two builds printed; runs both again, without recording, where that differs. Of a program that
+/// cannot be run again, or fails then, all that it printed counts.
+pub(super) fn compare(builds: [(&Path, &[u8]); 2], arguments: &[OsString]) -> Printed {
     if builds[0].1 == builds[1].1 {
-        return Ok(Printed::Same { but: 0 });
+        return Printed::Same { but: 0 };
     }
-    let runs = |(program, printed): (&Path, &[u8])| -> replay::Result<Vec<Vec<u8>>> {
+    let runs = |(program, printed): (&Path, &[u8])| -> Option<Vec<Vec<u8>>> {
         let again = (0..RUNS).map(|_| run(program, arguments));
-        std::iter::once(Ok(printed.to_vec())).chain(again).collect()
+        std::iter::once(Some(printed.to_vec())).chain(again).collect()
     };
-    let [before, after] = builds.map(runs);
-    let (before, after) = (before?, after?);
-    Ok(match (stable(&before), stable(&after)) {
+    let [Some(before), Some(after)] = builds.map(runs) else { return Printed::Different };
+    match (stable(&before), stable(&after)) {
         (Some(before), Some(after)) => of_lines(&before, &after),
         _ => Printed::Unknown,
-    })
+    }
 }
 
 /// The lines that are the same in all runs, each in its place; none where runs print more lines than others.
@@ -67,15 +64,11 @@ fn of_lines(before: &[Option<&[u8]>], after: &[Option<&[u8]>]) -> Printed {
     }
 }
 
-/// Runs a program as it is; returns what it printed.
-fn run(program: &Path, arguments: &[OsString]) -> replay::Result<Vec<u8>> {
+/// Runs a program as it is; returns what it printed, if it succeeds.
+fn run(program: &Path, arguments: &[OsString]) -> Option<Vec<u8>> {
     std::thread::sleep(PAUSE);
     let ran = Command::new(program).args(arguments).stdin(Stdio::null()).stderr(Stdio::null()).output();
-    match ran {
-        Ok(output) if output.status.success() => Ok(output.stdout),
-        Ok(output) => Err(replay::Error::Request(format!("{}: run again: {}", program.display(), output.status))),
-        Err(fault) => Err(replay::Error::Request(format!("{}: run again: {fault}", program.display()))),
-    }
+    ran.ok().filter(|output| output.status.success()).map(|output| output.stdout)
 }
 
 /// A bare name is a file here, as for the reader of this command line, not a program of PATH.
