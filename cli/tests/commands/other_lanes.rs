@@ -102,6 +102,39 @@ fn the_region_is_what_holds_most_and_not_what_most_threads_ran() {
 }
 
 #[test]
+fn the_thread_that_starts_the_others_is_a_lane_where_it_takes_part() {
+    // Lanes have 1, 2, 3, 4, 1, 2, 3, 4 pieces of work; the first is that of the main thread.
+    let program = |attribute: &str, call: &str| {
+        format!(
+            "
+#include <pthread.h>
+static volatile long out[8];
+{attribute} void work(long id) {{ for (long i = 0; i < 1000 * (id % 4 + 1); i++) out[id] += i; }}
+static void *start(void *a) {{ work((long)a); return 0; }}
+int main(void) {{
+    pthread_t threads[8];
+    for (long i = 1; i < 8; i++) pthread_create(&threads[i], 0, start, (void *)i);
+    {call}
+    for (int i = 1; i < 8; i++) pthread_join(threads[i], 0);
+}}"
+        )
+    };
+    let verdict = |attribute, call| Traced::text(&program(attribute, call), "takes_part.c", GCC).verdict();
+    let warns = |verdict: &Value| verdict["warnings"].to_string().contains("thread 0 ran");
+    let apart = "__attribute__((noinline))";
+    for call in ["work(0);", "start(0);"] {
+        let verdict = verdict(apart, call);
+        near(efficiency(&verdict), 20.0 / 32.0, &verdict);
+        assert!(!warns(&verdict), "{verdict}");
+    }
+    let without = verdict(apart, "");
+    near(efficiency(&without), 19.0 / 28.0, &without);
+    assert!(!warns(&without), "{without}");
+    let inlined = verdict("static inline __attribute__((always_inline))", "work(0);");
+    assert!(warns(&inlined), "{inlined}");
+}
+
+#[test]
 fn where_the_lanes_are_next_to_nothing_the_first_line_names_what_holds_most() {
     // One thread alone holds nearly all. What others run together is more than a tenth of what all ran.
     let program = "

@@ -130,6 +130,8 @@ pub struct Summary {
     pub loops: Vec<LoopSeen>,
     /// The threads that are no lanes.
     pub left_out: Vec<LeftOut>,
+    /// What is not sure of the region, for people.
+    pub doubts: Vec<String>,
     /// What there was to choose from, the part taken first; empty where the region was named.
     pub shares: Vec<Share>,
     /// How threads were cut into lanes; none where each is one.
@@ -236,7 +238,7 @@ impl fmt::Display for Summary {
             let (joins, them) = (plural(self.unsure_joins, "join"), if self.unsure_joins == 1 { "it" } else { "them" });
             write!(f, "; which threads {joins} joined is not certain, so no order is taken from {them}")?;
         }
-        for doubt in self.cut.iter().flat_map(|cut| &cut.doubts) {
+        for doubt in self.doubts.iter().chain(self.cut.iter().flat_map(|cut| &cut.doubts)) {
             write!(f, "; not sure: {doubt}")?;
         }
         if let Some(CutInto { barriers: 1.., .. }) = &self.cut {

@@ -87,6 +87,7 @@ impl Threads {
         }
         summary.beginnings = self.beginnings(trace, plan);
         summary.shares.clone_from(&plan.choice.shares);
+        summary.doubts.clone_from(&plan.choice.doubts);
         summary
     }
 

@@ -382,7 +382,7 @@ fn warnings(
     outcome: &Outcome,
     view: &View,
 ) -> Vec<String> {
-    let mut all = Vec::new();
+    let mut all: Vec<String> = view.summary().doubts.iter().map(|doubt| format!("{doubt}.")).collect();
     if let Some(cut) = &view.summary().cut {
         // The first one is the headline where the verdict is withheld.
         all.extend(cut.doubts.iter().skip(usize::from(cut.withheld().is_some())).map(|doubt| format!("{doubt}.")));

@@ -10,5 +10,6 @@ pub(super) mod region;
 pub(super) mod seats;
 pub(super) mod segments;
 pub(super) mod survey;
+mod taking_part;
 pub(super) mod task_order;
 pub(super) mod tasks;

@@ -1,6 +1,6 @@
 //! Which part of each thread is replayed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::{Marker, Pc, Symbol, SyncFunction, Trace, names};
@@ -11,6 +11,7 @@ use crate::view::first_look::code::{bodies, ends, marks, recorded_part, taskloop
 use crate::view::first_look::leagues::is_of_construct;
 use crate::view::first_look::part_names::{KINDS, calling, known_name, name_of, nameless, typed, words_of_tasks};
 use crate::view::first_look::survey::ThreadSurvey;
+use crate::view::first_look::taking_part::{Beside, StandsFor};
 use crate::view::summary::Share;
 use crate::view::{Lanes, Region, ViewOptions, WhichLoops};
 use crate::{Error, Result};
@@ -65,6 +66,8 @@ pub(in crate::view) struct Choice {
     pub shares: Vec<Share>,
     /// Where iterations are marked, if those are the lanes.
     pub marks: FxHashMap<Pc, Marker>,
+    /// What is not sure of it, for people.
+    pub doubts: Vec<String>,
 }
 
 /// The ways out of a region that cannot be had.
@@ -93,6 +96,29 @@ impl Choice {
             }
             _ => chosen,
         }
+    }
+
+    /// Of a start routine: threads that never enter it and take part in its work all the same.
+    fn add_beside(&mut self, routine: &Routine, trace: &Trace, threads: &[ThreadSurvey]) -> Result<()> {
+        let runs = outermost(threads, SyncFunction::ThreadBody).filter(|(_, body)| body.callable == routine.object);
+        let runs: BTreeSet<usize> = runs.map(|(thread, _)| thread).collect();
+        let mut beside = Beside::of(threads, &runs, routine.instructions);
+        let stands_for = beside.stands_for(trace, Pc(routine.object), &runs)?;
+        if let Some(StandsFor { function, others, locks }) = stands_for {
+            let name = name_of(function.0, trace);
+            self.rule = RegionRule { entries: vec![function], ..RegionRule::default() };
+            let threads = if others == 1 { "thread" } else { "threads" };
+            self.words = format!("function {name}, called by {} and by {others} other {threads}", self.words);
+            if locks > 0 {
+                self.doubts.push(format!(
+                    "threads take locks {locks} times around {name}, which are no part of the lanes: the thread that \
+                     started the others runs them in other code"
+                ));
+            }
+        } else {
+            self.doubts.extend(beside.may_be_lanes());
+        }
+        Ok(())
     }
 
     /// OpenMP's parallel regions are also what threads run while they wait behind one: of threads tasks, where turns of
@@ -271,6 +297,7 @@ fn automatic(trace: &Trace, threads: &[ThreadSurvey]) -> Result<Choice> {
     match main {
         Some(main) if !has_teams || in_teams <= main.instructions => {
             let mut choice = start_routine(main, trace, threads, &routines);
+            choice.add_beside(&main, trace, threads)?;
             if has_teams {
                 choice.words += " (OpenMP parallel regions run too, but hold fewer instructions)";
             }

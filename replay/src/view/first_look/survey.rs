@@ -110,6 +110,8 @@ pub(in crate::view) struct ThreadSurvey {
     pub joins: Vec<Join>,
     /// When it began to start each thread, of those that were started with success.
     pub creates: Vec<Seq>,
+    /// The instructions that it ran while threads ran that it had started: from the last start to the next join.
+    pub beside: u64,
     /// Turns of loops that could be waiting.
     pub turns: Turns,
     /// The tasks of a pool of threads that it ran.
@@ -219,6 +221,7 @@ fn survey_thread(
         surveyor.runs(&look);
     }
     surveyor.close_bodies(0);
+    surveyor.joins_threads();
     surveyor.found.words.end();
     surveyor.found.tasks = tasks.finish();
     surveyor.found.turns = follower.map(Follower::finish).unwrap_or_default();
@@ -256,6 +259,8 @@ struct Surveyor {
     join: Seq,
     /// When the start of a thread that it is in was entered.
     create: Seq,
+    /// The instructions before it last started a thread, of which it has joined none since.
+    started: Option<u64>,
 }
 
 impl Surveyor {
@@ -375,7 +380,10 @@ impl Surveyor {
                 self.found.waits_for_others |= !self.bodies.is_empty();
             }
             SyncFunction::MutexLock => self.found.takes_locks |= !self.bodies.is_empty(),
-            SyncFunction::ThreadJoin => self.join = seq,
+            SyncFunction::ThreadJoin => {
+                self.join = seq;
+                self.joins_threads();
+            }
             SyncFunction::ThreadCreate => self.create = seq,
             SyncFunction::BarrierInit => self.found.inits.push(BarrierInit { object, count: argument, seq }),
             SyncFunction::BarrierWait | SyncFunction::TeamBarrier => {
@@ -443,7 +451,10 @@ impl Surveyor {
             }
             SyncFunction::DoacrossWait => self.hand_over(false, left.argument, seq),
             // The functions return an `int`, 0 for success.
-            SyncFunction::ThreadCreate if result as u32 == 0 => self.found.creates.push(self.create),
+            SyncFunction::ThreadCreate if result as u32 == 0 => {
+                self.found.creates.push(self.create);
+                self.started = Some(self.instructions);
+            }
             SyncFunction::ThreadJoin if result as u32 == 0 => {
                 self.found.joins.push(Join { handle: left.object, enter: self.join, leave: seq });
             }
@@ -454,6 +465,11 @@ impl Surveyor {
             }
             _ => {}
         }
+    }
+
+    /// The threads that it started last run on their own no longer.
+    fn joins_threads(&mut self) {
+        self.found.beside += self.started.take().map_or(0, |before| self.instructions - before);
     }
 
     /// The thread posts the iteration of this number of a doacross loop, or has waited for it.
