@@ -47,7 +47,8 @@ impl<'a> Survey<'a> {
     pub fn new(source: &'a dyn LaneSource, with_control_flow: bool) -> Result<Survey<'a>> {
         let keeper = Keeper::beside((0..source.lanes()).filter_map(|lane| source.kept(lane)));
         let steps = Steps::of(source.segments());
-        let observer = with_control_flow.then(|| Observer::new(source.segments()));
+        let of_lanes = |observer: Observer| if source.are_turns() { observer.of_turns() } else { observer };
+        let observer = with_control_flow.then(|| of_lanes(Observer::new(source.segments())));
         // A lane's counter has a size that grows with the program, so many short lanes share one.
         let share = source.lanes().div_ceil(4 * rayon::current_num_threads()).max(1);
         let shares: Vec<usize> = (0..source.lanes()).step_by(share).collect();

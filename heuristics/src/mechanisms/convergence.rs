@@ -429,6 +429,10 @@ impl Convergence {
                 self.fill(lanes, &shifts, &Points { first, ..points }, is_issued);
             }
             self.yield_at(&branch, lanes, warp);
+        } else if let Some(points) = Points::of_beginnings(warp, lanes, self.placement)
+            && self.speculation.is_none()
+        {
+            self.fill(lanes, &[], &points, false);
         }
         let falls_to = branch.and_then(|b| b.falls_to);
         pcs.sort_by_key(|pc| (Some(*pc) != falls_to, *pc));

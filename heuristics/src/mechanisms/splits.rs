@@ -197,7 +197,8 @@ impl Splits {
         // callers.
         let branch = self.splits[index].last.filter(|b| !b.lanes.is_disjoint(&lanes));
         let stays = || Points { first: self.joins[join].at, around: Vec::new() };
-        let points = branch.map_or_else(stays, |b| b.points(warp, self.placement));
+        let begin = || Points::of_beginnings(warp, lanes, self.placement).unwrap_or_else(stays);
+        let points = branch.map_or_else(begin, |b| b.points(warp, self.placement));
         let at = points.first;
         let leads_to = if at == self.joins[join].at || branch.is_some_and(|b| self.makes_no_join(b, warp)) {
             join

@@ -170,7 +170,8 @@ impl Stack {
         // callers.
         let branch = self.last.filter(|b| !b.lanes.is_disjoint(&lanes));
         let stays = || Points { first: entry.at, around: Vec::new() };
-        let points = branch.map_or_else(stays, |b| b.points(warp, self.placement));
+        let begin = || Points::of_beginnings(warp, lanes, self.placement).unwrap_or_else(stays);
+        let points = branch.map_or_else(begin, |b| b.points(warp, self.placement));
         let at = points.first;
         let mut place = height + 1;
         // One that reconverges there already is replaced, unless it also waits for lanes above.

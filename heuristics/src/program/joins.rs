@@ -1,5 +1,7 @@
 //! The pcs at which lanes that part behind a place come together, by placement.
 
+use std::ops::Range;
+
 use flowgraph::{Graph, IfJoins, Join, NodeId, PartialJoins, StructuredJoins};
 use trace_format::Pc;
 
@@ -25,7 +27,7 @@ impl Flow<'_> {
 
     /// Where compilers for GPUs let them: at places where some of the branch's ways meet, then where all do, then
     /// behind the loops around.
-    pub(crate) fn structured(&self) -> Joins {
+    pub(crate) fn structured(&self, nodes: Range<usize>) -> Joins {
         let (loops, partial) = (self.structured.loops(), PartialJoins::of(self.graph, self.structured));
         let of_place = |place: usize| {
             let node = NodeId(place as u32);
@@ -49,12 +51,12 @@ impl Flow<'_> {
             pcs.dedup();
             pcs.into_boxed_slice()
         };
-        (0..self.starts.len()).map(of_place).collect()
+        nodes.map(of_place).collect()
     }
 
     /// Where Mesa's compiler lets them: behind the arms of an `if`, then of each loop around it the end of the
     /// iteration and the place behind the loop, and at last the end of the function.
-    pub(crate) fn nested(&self) -> Joins {
+    pub(crate) fn nested(&self, nodes: Range<usize>) -> Joins {
         let (loops, arms) = (self.structured.loops(), IfJoins::of(self.graph, self.structured));
         let of_place = |place: usize| {
             let node = NodeId(place as u32);
@@ -65,7 +67,7 @@ impl Flow<'_> {
             pcs.dedup();
             pcs.into_boxed_slice()
         };
-        (0..self.starts.len()).map(of_place).collect()
+        nodes.map(of_place).collect()
     }
 }
 

@@ -32,6 +32,24 @@ pub(crate) struct Points {
 }
 
 impl Points {
+    /// Where lanes come together that have yet to begin, at several places of the loop whose turns they are.
+    pub(crate) fn of_beginnings(warp: &WarpView, lanes: LaneSet, placement: Placement) -> Option<Points> {
+        let states = || lanes.iter().map(|lane| warp.lane(lane));
+        if !states().all(|state| (state.level, state.sp) == (1, 0)) {
+            return None;
+        }
+        let places: Vec<PlaceId> = states().map(|state| state.place).collect();
+        let joins = warp.program().control_flow.joins_of_beginnings(&places, placement)?;
+        Some(Points::at(joins, 1))
+    }
+
+    /// Pcs of a frame of this level, the innermost first: at least one.
+    fn at(pcs: &[Option<Pc>], level: u32) -> Points {
+        let at = |pc: Option<Pc>| Reconvergence { pc, level };
+        let (first, around) = pcs.split_first().expect("at least one");
+        Points { first: at(*first), around: around.iter().copied().map(at).collect() }
+    }
+
     /// Where lanes that leave a loop have yet to be awaited, the innermost first, when somebody waits at some points
     /// already.
     pub(crate) fn new_around(&self, is_known: impl Fn(&Reconvergence) -> bool) -> &[Reconvergence] {
@@ -71,18 +89,11 @@ impl Branch {
 
     /// Where its lanes reconverge under a placement.
     pub(crate) fn points(&self, warp: &WarpView, placement: Placement) -> Points {
-        let at = |pc: Option<Pc>| Reconvergence { pc, level: self.level };
         let control_flow = &warp.program().control_flow;
-        let several = |pcs: &[Option<Pc>]| {
-            let (first, around) = pcs.split_first().expect("at least one");
-            Points { first: at(*first), around: around.iter().copied().map(at).collect() }
-        };
         match placement {
-            Placement::Binary => {
-                Points { first: at(control_flow.immediate_post_dominator(self.place)), around: Vec::new() }
-            }
-            Placement::Structured => several(control_flow.structured_joins(self.place)),
-            Placement::Nak => several(control_flow.nested_joins(self.place)),
+            Placement::Binary => Points::at(&[control_flow.immediate_post_dominator(self.place)], self.level),
+            Placement::Structured => Points::at(control_flow.structured_joins(self.place), self.level),
+            Placement::Nak => Points::at(control_flow.nested_joins(self.place), self.level),
         }
     }
 

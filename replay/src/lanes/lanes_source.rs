@@ -46,6 +46,11 @@ pub trait LaneSource: Sync {
         false
     }
 
+    /// Whether lanes are turns of loops, which may begin in copies of the same code. Default: no.
+    fn are_turns(&self) -> bool {
+        false
+    }
+
     /// How work on the lanes is asked to end. Default: nobody asks.
     fn stop(&self) -> Stop {
         Stop::default()

@@ -41,6 +41,10 @@ impl LaneSource for View {
         View::is_at_hand(self)
     }
 
+    fn are_turns(&self) -> bool {
+        self.summary().cut.as_ref().is_some_and(|cut| !cut.loops.is_empty())
+    }
+
     fn stop(&self) -> Stop {
         View::stop(self)
     }

@@ -10,6 +10,7 @@
 //! another path). A side that no lane ever ran is left out: most such code is error handling that never returns, and
 //! with it hardly a branch would reconverge before its function's end. Indirect jumps lead where lanes went.
 
+mod beginnings;
 mod observer;
 
 use std::sync::OnceLock;
@@ -18,13 +19,15 @@ use flowgraph::{Graph, Loops, NodeId, StructuredJoins, frontiers};
 use rustc_hash::FxHashMap;
 use trace_format::Pc;
 
-use crate::PlaceId;
+use self::beginnings::Beginnings;
 use crate::program::arms::{self, Arm, End};
 use crate::program::joins::{Flow, Joins};
 use crate::program::turn_ranks::turn_ranks;
 use crate::program::yields::Yields;
 
 pub use observer::{Observer, RowOfSegments};
+
+use crate::{PlaceId, Placement};
 
 /// Where branches reconverge, and in which order blocks come: immediate post-dominators and priorities of places.
 #[derive(Debug, Default)]
@@ -68,6 +71,8 @@ pub struct ControlFlow {
     loops: OnceLock<Option<Loops>>,
     /// See [`ControlFlow::yields`].
     yields: Option<Yields>,
+    /// Where lanes that are turns of loops begin, if those of one loop begin at several places.
+    beginnings: Beginnings,
 }
 
 impl ControlFlow {
@@ -82,7 +87,9 @@ impl ControlFlow {
     /// At least one.
     #[must_use]
     pub fn structured_joins(&self, place: PlaceId) -> &[Option<Pc>] {
-        let all = self.structured.get_or_init(|| self.flow().map_or_else(Vec::new, |flow| flow.structured()));
+        let all = self
+            .structured
+            .get_or_init(|| self.flow().map_or_else(Vec::new, |flow| flow.structured(0..self.starts.len())));
         all.get(place.0 as usize).map_or(&[None], |pcs| pcs)
     }
 
@@ -94,6 +101,15 @@ impl ControlFlow {
     fn flow(&self) -> Option<Flow<'_>> {
         let (graph, structured) = self.graph.as_ref().zip(self.joins())?;
         Some(Flow { graph, structured, lengths: &self.lengths, starts: &self.starts })
+    }
+
+    /// The pcs at which lanes come together that begin at places of one loop, whose turns they are: as
+    /// [`ControlFlow::structured_joins`] for a branch that leads to all of these places. None where lanes of the loop
+    /// begin in one place.
+    #[must_use]
+    pub fn joins_of_beginnings(&self, places: &[PlaceId], placement: Placement) -> Option<&[Option<Pc>]> {
+        let group = self.beginnings.group_of(places)?;
+        Some(self.beginnings.joins(group, placement, self.graph.as_ref()?, &self.exits, (&self.lengths, &self.starts)))
     }
 
     /// The first pc of a place.
@@ -116,7 +132,8 @@ impl ControlFlow {
     /// iteration and the place behind the loop, and at last the end of the function.
     #[must_use]
     pub fn nested_joins(&self, place: PlaceId) -> &[Option<Pc>] {
-        let all = self.nested.get_or_init(|| self.flow().map_or_else(Vec::new, |flow| flow.nested()));
+        let all =
+            self.nested.get_or_init(|| self.flow().map_or_else(Vec::new, |flow| flow.nested(0..self.starts.len())));
         all.get(place.0 as usize).map_or(&[None], |pcs| pcs)
     }
 

@@ -9,6 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::{Kind, Pc};
 
 use super::ControlFlow;
+use super::beginnings::Beginnings;
 use crate::program::arms::End;
 use crate::program::yields::Yields;
 use crate::{PlaceId, Segment, SegmentId, SegmentTable};
@@ -79,6 +80,8 @@ pub struct Observer {
     frames: Vec<PlaceId>,
     top: PlaceId,
     returned: bool,
+    /// Where lanes began, if these are turns of loops.
+    beginnings: Option<FxHashSet<PlaceId>>,
 }
 
 const NO_PLACE: PlaceId = PlaceId(u32::MAX);
@@ -100,7 +103,14 @@ impl Observer {
             frames: Vec::new(),
             top: NO_PLACE,
             returned: false,
+            beginnings: None,
         }
+    }
+
+    /// The same for lanes that are turns of loops, and may begin in copies of the same code.
+    #[must_use]
+    pub fn of_turns(self) -> Observer {
+        Observer { beginnings: Some(FxHashSet::default()), ..self }
     }
 
     /// The lane runs this segment at this call level (1 and up).
@@ -174,6 +184,8 @@ impl Observer {
             }
             *called = entry;
             self.calls.insert((*caller, entry));
+        } else if let Some(beginnings) = &mut self.beginnings {
+            beginnings.insert(entry);
         }
         self.entries.insert(entry);
     }
@@ -206,6 +218,9 @@ impl Observer {
         self.entries.extend(other.entries);
         self.exits.extend(other.exits);
         self.calls.extend(other.calls);
+        if let (Some(beginnings), Some(others)) = (&mut self.beginnings, other.beginnings) {
+            beginnings.extend(others);
+        }
     }
 
     /// The sides of branches that no lane took, where lanes reached the code there all the same.
@@ -235,8 +250,15 @@ impl Observer {
         for entry in sorted_by_key(&self.entries, |entry| starts[entry.0 as usize]) {
             graph.edge(root, NodeId(entry.0));
         }
+        let beginnings = self.beginnings.as_ref().map(|all| sorted_by_key(all, |place| starts[place.0 as usize]));
+        let beginnings = beginnings.unwrap_or_default();
         let mut edges = self.edges.clone();
         edges.extend(self.edges_not_taken(segments));
+        if std::env::var_os("NOBACK").is_some() {
+            edges.retain(|(_, to)| !beginnings.contains(to));
+        }
+        let beginnings =
+            if std::env::var_os("NOBEG").is_some() { Default::default() } else { Beginnings::of(&beginnings, &edges) };
         for (from, to) in sorted_by_key(&edges, |(from, to)| (starts[from.0 as usize], starts[to.0 as usize])) {
             graph.edge(NodeId(from.0), NodeId(to.0));
         }
@@ -277,6 +299,7 @@ impl Observer {
             arms: OnceLock::new(),
             loops: OnceLock::new(),
             yields,
+            beginnings,
         }
     }
 }
