@@ -224,7 +224,7 @@ impl Judge<'_> {
         Ok(self.of_candidate(candidate, least, figure, Some(source))?.map(|found| found.pieces))
     }
 
-    /// Pieces of work as lanes, if there are at least so many; with a verdict on them where a source is given. Of many
+    /// Pieces of work as lanes, if there are at least so many and it is sure what they are; with a verdict on them where a source is given. Of many
     /// instructions a sample is replayed.
     fn of_candidate(
         &self,
@@ -235,7 +235,8 @@ impl Judge<'_> {
     ) -> replay::Result<Option<Found>> {
         let Ok((mut view, _)) = lanes::view(self.trace, &lanes) else { return Ok(None) };
         let all = view.lanes().len();
-        if all < least.max(2) {
+        let is_unsure = view.summary().cut.as_ref().is_some_and(|cut| cut.withheld().is_some());
+        if all < least.max(2) || is_unsure {
             return Ok(None);
         }
         let kept = view.summary().kept;

@@ -214,6 +214,10 @@ fn a_switch_to_a_stack_above_the_threads_does_not_end_its_region() {
     let json = fibres.json(&["-H", "minpc"]);
     let ran = json["results"][0]["thread_instructions"].as_u64().unwrap();
     assert!(ran > 4 * 8 * 5 * 300 * 3, "{json}");
+    // While one green thread's call waits its thread runs others; calls inside of it that do not wait are lanes.
+    let calls = fibres.json(&["--lanes", "calls", "--region", "body"])["verdict"].take();
+    assert_eq!(calls["holds"], false, "{calls}");
+    assert!(calls["headline"].as_str().unwrap().contains("go on with other stacks"), "{calls}");
 }
 
 #[test]

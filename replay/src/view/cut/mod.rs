@@ -31,11 +31,12 @@ use self::marks::{MarkCutter, MarkPlan};
 use self::pieces::{Begun, Launch};
 use self::rows::AllRows;
 use self::store::{Lane, Store};
+use super::first_look::callable::name_at;
 use super::{CutInto, View};
 use crate::lanes::brief::Brief;
 use crate::lanes::kept::Keeper;
 use crate::survey::Survey;
-use crate::{Batch, Error, LaneOrigin, Result, Rows};
+use crate::{Batch, Error, LaneOrigin, LaneStream, Result, Rows};
 
 pub use iterations::LoopRan;
 pub(super) use iterations::into_turns;
@@ -91,6 +92,20 @@ impl Cut {
         Cut { of: numbers.iter().map(|lane| self.of[*lane]).collect(), ..self }
     }
 
+    /// Whether a lane runs one of these segments.
+    fn has_any(&self, segments: &FxHashSet<SegmentId>) -> Result<bool> {
+        let mut batch = Batch::default();
+        for lane in 0..self.of.len() {
+            let mut stream = self.stream(lane);
+            while stream.next_batch(&mut batch)? {
+                if batch.codes.iter().filter_map(|code| code.as_segment()).any(|id| segments.contains(&id)) {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
     /// A lane's stream from its beginning.
     pub fn stream(&self, lane: usize) -> Lane<'_> {
         let (store, number) = self.of[lane];
@@ -110,7 +125,27 @@ pub(super) fn into_calls(view: &View, is_auto: bool) -> Result<Made> {
              takes pieces (replay --loops)"
         ));
     }
+    let (trace, segments) = (&view.trace, view.segments());
+    let ends: FxHashSet<SegmentId> =
+        segments.iter().filter(|(_, s)| is_switch(trace, s.start())).map(|(id, _)| id).collect();
+    if !ends.is_empty() && made.0.has_any(&ends)? {
+        made.2.is_withheld = true;
+        made.2.doubts.push(
+            "these calls go on with other stacks, as threads of the program's own do that wait: its thread runs others \
+             meanwhile, and which instructions are whose is not known; take whole threads as lanes (without --lanes), \
+             or name a function that does not wait"
+                .to_owned(),
+        );
+    }
     Ok(made)
+}
+
+/// Whether a function begins at this address that goes on with another stack: of the C library, of boost's and LLVM's
+/// fibers, of libco and libaco.
+fn is_switch(trace: &Trace, pc: Pc) -> bool {
+    const SWITCHES: [&str; 7] =
+        ["swapcontext", "setcontext", "jump_fcontext", "ontop_fcontext", "co_switch", "co_swap", "acosw"];
+    name_at(trace, pc).is_some_and(|name| SWITCHES.contains(&name))
 }
 
 /// Each OpenMP task is a lane.

@@ -8,7 +8,18 @@ use rustc_hash::FxHashMap;
 use trace_format::SyncFunction;
 
 use crate::EpisodeId;
-use crate::view::first_look::survey::{Body, TeamAt, ThreadSurvey};
+use crate::view::first_look::survey::{Body, ThreadSurvey};
+
+/// Which team of a teams construct or a target region a thread works for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(in crate::view) struct TeamAt {
+    /// The construct's body, as an index of the thread's bodies.
+    pub body: usize,
+    /// Which construct inside of it.
+    pub league: u32,
+    /// Which team of that.
+    pub team: u32,
+}
 
 /// A construct, and what orders a part of it among the others.
 pub(in crate::view) type InLeague = (EpisodeId, u32);

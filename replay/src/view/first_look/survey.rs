@@ -9,6 +9,7 @@ use crate::Result;
 use crate::view::code::filter::is_of_sanitizer;
 use crate::view::first_look::callable::Look;
 use crate::view::first_look::episodes::{BarrierInit, BarrierWait};
+use crate::view::first_look::leagues::TeamAt;
 use crate::view::first_look::task_order::{Creation, TaskRun};
 use crate::view::first_look::tasks::{Task, TaskFunctions};
 use crate::view::locks::{self, Action, LockKind};
@@ -39,17 +40,6 @@ pub(in crate::view) struct Body {
     pub forks: bool,
     /// Whether it ran a team, or several.
     pub has_teams: bool,
-}
-
-/// Which team of a teams construct or a target region a thread works for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(in crate::view) struct TeamAt {
-    /// The construct's body, as an index of the thread's bodies.
-    pub body: usize,
-    /// Which construct inside of it.
-    pub league: u32,
-    /// Which team of that.
-    pub team: u32,
 }
 
 /// A thread forks a team.

@@ -1,17 +1,21 @@
 //! Which part of each thread is replayed.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod part_names;
+mod routines;
+mod taking_part;
+
+use std::collections::BTreeSet;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::{Marker, Pc, Symbol, SyncFunction, Trace, names};
 
-use crate::view::code::filter::{Class, Classifier};
+use self::part_names::{KINDS, known_name, name_of, nameless, typed, words_of_tasks};
+use self::routines::{Routine, greatest, label, no_threads, other_routines, start_routines, tasks};
+use self::taking_part::{Beside, StandsFor};
 use crate::view::first_look::callable::is_given_work;
 use crate::view::first_look::code::{bodies, ends, marks, recorded_part, taskloops};
 use crate::view::first_look::leagues::is_of_construct;
-use crate::view::first_look::part_names::{KINDS, calling, known_name, name_of, nameless, typed, words_of_tasks};
 use crate::view::first_look::survey::ThreadSurvey;
-use crate::view::first_look::taking_part::{Beside, StandsFor};
 use crate::view::summary::Share;
 use crate::view::{Lanes, Region, ViewOptions, WhichLoops};
 use crate::{Error, Result};
@@ -260,31 +264,6 @@ fn tasks_of_openmp(trace: &Trace, threads: &[ThreadSurvey], bodies: &[Pc]) -> Re
     Ok(Choice { rule: RegionRule { entries, ..RegionRule::default() }, words, ..Choice::default() })
 }
 
-/// A start routine that threads run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Routine {
-    object: u64,
-    /// Whether threads start with it; else a library's routine calls it for them.
-    starts: bool,
-    /// The first function of the program that it calls, where its own name says nothing.
-    calls: Option<u64>,
-    /// Whether its threads are those of a pool, which run tasks.
-    is_pool: bool,
-    threads: usize,
-    instructions: u64,
-}
-
-/// The routine that holds most: among those that several threads ran, unless it is less than a tenth of all. What a
-/// thread runs alone makes no warp.
-fn greatest(routines: &[Routine]) -> Option<Routine> {
-    let all: u64 = routines.iter().map(|routine| routine.instructions).sum();
-    let of = |least: usize| {
-        let such = routines.iter().filter(|routine| routine.threads >= least);
-        such.max_by_key(|r| (r.instructions, r.threads, std::cmp::Reverse(r.object))).copied()
-    };
-    of(2).filter(|routine| routine.instructions >= all / 10).or_else(|| of(1))
-}
-
 /// The start routine of the threads, or the bodies of the parallel regions, or tasks of a pool of threads.
 fn automatic(trace: &Trace, threads: &[ThreadSurvey]) -> Result<Choice> {
     let routines = start_routines(trace, threads);
@@ -319,22 +298,6 @@ fn automatic(trace: &Trace, threads: &[ThreadSurvey]) -> Result<Choice> {
     }
 }
 
-/// Why there is no start routine.
-fn no_threads(trace: &Trace) -> String {
-    let threads = trace.threads().len();
-    let is_go = trace.symbols().iter().any(|symbol| symbol.name.starts_with("runtime.mstart"));
-    match threads {
-        ..=1 => "the program started no threads".into(),
-        _ if is_go => format!(
-            "the {threads} threads belong to Go's scheduler, which runs goroutines on any of them, so what each was \
-             started for is unknown; the program started no others"
-        ),
-        _ => format!(
-            "none of the {threads} threads was started by pthread_create, so their start routines are not known"
-        ),
-    }
-}
-
 /// Tasks of a pool of threads, of the function whose tasks hold most, where the tasks hold more than what other threads
 /// were started for and than parallel regions do.
 fn tasks_of_pool(trace: &Trace, threads: &[ThreadSurvey], routines: &[Routine]) -> Option<Choice> {
@@ -356,20 +319,6 @@ fn tasks_of_pool(trace: &Trace, threads: &[ThreadSurvey], routines: &[Routine]) 
     all.extend(tasks.iter().map(|task| share(KINDS[2], task, trace, Some(greatest.object))));
     let left_out = other_routines(trace, threads, &others, None);
     Some(Choice { rule, words, others: left_out, shares: in_order(all), ..Choice::default() })
-}
-
-/// The functions of tasks, with all that threads ran of each.
-fn tasks(threads: &[ThreadSurvey]) -> Vec<Routine> {
-    let mut all: BTreeMap<u64, Routine> = BTreeMap::new();
-    for task in threads.iter().flat_map(|thread| &thread.tasks) {
-        let new =
-            Routine { object: task.function, starts: false, calls: None, is_pool: true, threads: 0, instructions: 0 };
-        let routine = all.entry(task.function).or_insert(new);
-        routine.calls = routine.calls.or(task.calls);
-        routine.threads += 1;
-        routine.instructions += task.instructions;
-    }
-    all.into_values().collect()
 }
 
 fn outermost(
@@ -398,30 +347,6 @@ pub(in crate::view) fn alone(threads: &[ThreadSurvey]) -> Vec<u64> {
     alone.sort_unstable();
     alone.dedup();
     alone
-}
-
-/// The program's own start routines, by address; those of a thread runtime (libgomp's workers), and of
-/// sanitizers, are none.
-fn start_routines(trace: &Trace, threads: &[ThreadSurvey]) -> Vec<Routine> {
-    let classifier = Classifier::new(trace, crate::view::CodeFilter::All);
-    let mut routines: Vec<Routine> = Vec::new();
-    let mut last_thread: FxHashMap<u64, (usize, usize)> = FxHashMap::default();
-    for (thread, body) in outermost(threads, SyncFunction::ThreadBody) {
-        if matches!(classifier.class(Pc(body.callable)), Class::SyncRuntime | Class::Checks) {
-            continue;
-        }
-        let (at, last) = last_thread.entry(body.callable).or_insert_with(|| {
-            let starts = body.callable == body.object;
-            let (object, calls) = (body.callable, body.calls);
-            routines.push(Routine { object, starts, calls, is_pool: false, threads: 0, instructions: 0 });
-            (routines.len() - 1, usize::MAX)
-        });
-        routines[*at].instructions += body.instructions;
-        routines[*at].threads += usize::from(*last != thread);
-        routines[*at].is_pool |= !threads[thread].tasks.is_empty();
-        *last = thread;
-    }
-    routines
 }
 
 fn start_routine(main: Routine, trace: &Trace, threads: &[ThreadSurvey], routines: &[Routine]) -> Choice {
@@ -499,27 +424,4 @@ fn share(kind: &str, routine: &Routine, trace: &Trace, chosen: Option<u64>) -> S
 fn in_order(mut shares: Vec<Share>) -> Vec<Share> {
     shares.sort_by(|a, b| (b.is_taken, b.instructions, &a.region).cmp(&(a.is_taken, a.instructions, &b.region)));
     shares
-}
-
-/// A routine's name, and what it calls where that says more.
-fn label(routine: &Routine, trace: &Trace) -> String {
-    let calls = routine.calls.map_or_else(String::new, |pc| calling(pc, trace));
-    name_of(routine.object, trace) + &calls
-}
-
-/// The threads whose start routine is another than the one chosen.
-fn other_routines(
-    trace: &Trace,
-    threads: &[ThreadSurvey],
-    routines: &[Routine],
-    chosen: Option<u64>,
-) -> FxHashMap<usize, String> {
-    outermost(threads, SyncFunction::ThreadBody)
-        .filter(|(_, b)| Some(b.callable) != chosen && routines.iter().any(|r| r.object == b.callable))
-        .map(|(thread, b)| {
-            let routine = routines.iter().find(|r| r.object == b.callable);
-            let label = routine.map_or_else(|| name_of(b.callable, trace), |routine| label(routine, trace));
-            (thread, format!("start routine {label}"))
-        })
-        .collect()
 }
