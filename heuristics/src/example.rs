@@ -78,25 +78,30 @@ pub(crate) fn schedule(spec: &str, lanes: &[&str]) -> String {
 
 /// The same of a block of warps of `width` lanes.
 pub(crate) fn schedule_block(spec: &str, width: usize, lanes: &[&str]) -> String {
-    run(spec, width, lanes, &[]).0
+    run(spec, width, lanes, &[], false).0
+}
+
+/// The same of one warp, whose lanes are turns of a loop.
+pub(crate) fn schedule_turns(spec: &str, lanes: &[&str]) -> String {
+    run(spec, lanes.len(), lanes, &[], true).0
 }
 
 /// The same of one warp, with predictions.
 pub(crate) fn schedule_predicted(spec: &str, lanes: &[&str], predictions: &[Prediction]) -> String {
-    run(spec, lanes.len(), lanes, predictions).0
+    run(spec, lanes.len(), lanes, predictions, false).0
 }
 
 /// What the heuristic counts itself of these lanes.
 pub(crate) fn tally(spec: &str, lanes: &[&str]) -> Tally {
-    run(spec, lanes.len(), lanes, &[]).1
+    run(spec, lanes.len(), lanes, &[], false).1
 }
 
 /// The same of one warp, with predictions.
 pub(crate) fn tally_predicted(spec: &str, lanes: &[&str], predictions: &[Prediction]) -> Tally {
-    run(spec, lanes.len(), lanes, predictions).1
+    run(spec, lanes.len(), lanes, predictions, false).1
 }
 
-fn run(spec: &str, width: usize, lanes: &[&str], predictions: &[Prediction]) -> (String, Tally) {
+fn run(spec: &str, width: usize, lanes: &[&str], predictions: &[Prediction], are_turns: bool) -> (String, Tally) {
     let seats = Seats::new(width, &lanes.chunks(width).map(<[&str]>::len).collect::<Vec<_>>());
     let comes_back: Vec<Vec<bool>> =
         lanes.iter().map(|l| l.split(' ').map(|token| token.ends_with('-')).collect()).collect();
@@ -125,6 +130,9 @@ fn run(spec: &str, width: usize, lanes: &[&str], predictions: &[Prediction]) -> 
         starts_block: false,
     };
     let mut observer = Observer::new(&segments);
+    if are_turns {
+        observer = observer.of_turns();
+    }
     for (lane, comes_back) in lanes.iter().zip(&comes_back) {
         let mut state = start(lane);
         for (i, comes_back) in lane.iter().zip(comes_back) {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::support::{SLEEP_SOON, has_openmp_of_clang, root, succeed};
 
 /// A program, how many iterations its loop has over all of its forks, and the efficiency that they have.
-const PROGRAMS: [(&str, u64, [f64; 2]); 18] = [
+const PROGRAMS: [(&str, u64, [f64; 2]); 19] = [
     // A breadth-first search: the inner loop's branch has the outer one's line.
     ("bfsl", 8192, [0.15, 0.21]),
     ("row3", 4096, [0.40, 0.44]),
@@ -41,6 +41,8 @@ const PROGRAMS: [(&str, u64, [f64; 2]); 18] = [
     ("strided", 128, [0.99, 1.0]),
     // That one thread does more is no test of whether there are iterations.
     ("master", 1024, [0.99, 1.0]),
+    // No thread goes round the loop whose turns are the iterations, but round one in it that ends a block further on.
+    ("blocks", 2, [0.9, 1.0]),
 ];
 
 /// Those that clang unrolls or vectorises at -O2.

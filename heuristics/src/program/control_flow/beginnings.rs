@@ -24,8 +24,7 @@ pub(super) struct Beginnings {
 }
 
 impl Beginnings {
-    /// Of lanes that begin at these places, in a graph of these edges. Those from which a common place is reached are
-    /// of one loop.
+    /// Of lanes that begin at these places and went these ways. Those that have a place in common are of one loop.
     pub(super) fn of(places: &[PlaceId], edges: &FxHashSet<(PlaceId, PlaceId)>) -> Beginnings {
         if places.len() < 2 {
             return Beginnings::default();
@@ -106,4 +105,26 @@ fn root(roots: &mut FxHashMap<PlaceId, PlaceId>, place: PlaceId) -> PlaceId {
     }
     roots.insert(place, at);
     at
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::example::{schedule, schedule_turns};
+
+    #[test]
+    fn turns_that_begin_in_copies_of_the_same_code_meet_behind_them() {
+        // 1 and 4 are copies.
+        let lanes = ["1b 2 7 8", "4 5 7 8", "1b 3 7 8"];
+        for model in ["hanoi", "hanoi:placement=binary", "hanoi:placement=nak", "ipdom", "multi-path", "barrier"] {
+            let together = |schedule: &str| schedule.contains("7:0-2 8:0-2");
+            assert!(together(&schedule_turns(model, &lanes)), "{model}: {}", schedule_turns(model, &lanes));
+            assert!(!together(&schedule(model, &lanes)), "{model}");
+        }
+    }
+
+    #[test]
+    fn turns_of_different_loops_do_not_wait_for_each_other() {
+        let lanes = ["1 2", "4 5", "1 2"];
+        assert_eq!(schedule_turns("hanoi", &lanes), schedule("hanoi", &lanes));
+    }
 }

@@ -252,13 +252,11 @@ impl Observer {
         }
         let beginnings = self.beginnings.as_ref().map(|all| sorted_by_key(all, |place| starts[place.0 as usize]));
         let beginnings = beginnings.unwrap_or_default();
+        let beginnings = Beginnings::of(&beginnings, &self.edges);
         let mut edges = self.edges.clone();
-        edges.extend(self.edges_not_taken(segments));
-        if std::env::var_os("NOBACK").is_some() {
-            edges.retain(|(_, to)| !beginnings.contains(to));
-        }
-        let beginnings =
-            if std::env::var_os("NOBEG").is_some() { Default::default() } else { Beginnings::of(&beginnings, &edges) };
+        // The way to the next turn is no lane's.
+        let is_own = |(_, to): &(PlaceId, PlaceId)| beginnings.group_of(&[*to]).is_none();
+        edges.extend(self.edges_not_taken(segments).into_iter().filter(is_own));
         for (from, to) in sorted_by_key(&edges, |(from, to)| (starts[from.0 as usize], starts[to.0 as usize])) {
             graph.edge(NodeId(from.0), NodeId(to.0));
         }

@@ -7,6 +7,8 @@
 //!
 //! Example: gcc's `schedule(static)` compares `i` with `number * share + share`, which no iteration changes.
 
+use std::collections::BTreeSet;
+
 use flowgraph::{LoopId, NodeId, reached};
 use heuristics::SegmentTable;
 use machine::{Condition, Instruction, Operand, Operator, Register, Step};
@@ -14,7 +16,7 @@ use rustc_hash::FxHashMap;
 use trace_format::{Kind, Pc};
 
 use super::loops::{LoopsOf, segment_of_place};
-use super::values::{CONSTANT, COUNT, MIXED, NUMBER, SHARE, STEPPED, State};
+use super::values::{AHEAD, CONSTANT, COUNT, MIXED, NUMBER, SHARE, STEPPED, State};
 
 /// Loops whose end hangs on what a runtime gave.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,6 +30,9 @@ pub(super) struct Given {
     /// Those of `loops` whose end is only a part of what a thread was given, as where a compiler vectorises or unrolls:
     /// a turn may be several iterations.
     pub in_parts: Vec<LoopId>,
+    /// Those of `loops` that begin at a number and end a constant behind one: blocks of iterations, it seems, which an
+    /// outer loop goes through.
+    ahead: Vec<LoopId>,
     /// Loops whose end hangs on what a runtime gave, and in whose turns threads wait for each other: no turn is a lane.
     pub with_barriers: Vec<LoopId>,
     /// Functions that ask whether their thread has any iteration, and have no such loop.
@@ -51,6 +56,8 @@ pub(super) struct Test {
     pub is_of_two: bool,
     /// Whether no lane took its other side.
     is_one_way: bool,
+    /// Whether it asks whether two values are the same.
+    is_equality: bool,
 }
 
 impl Tests {
@@ -99,6 +106,7 @@ impl Given {
         let mut tests: FxHashMap<NodeId, Test> = FxHashMap::default();
         let mut forking = Vec::new();
         let mut states: Vec<Option<State>> = vec![None; graph.node_count()];
+        let mut near: FxHashMap<(LoopId, NodeId), bool> = FxHashMap::default();
         let mut left = Vec::new();
         for function in functions.iter().chain(pieces) {
             let Some(node) = loops.node_at(*function) else { continue };
@@ -162,12 +170,16 @@ impl Given {
                 test.is_of_bounds |= both && !of_one;
                 test.is_of_two |= state.compared.iter().all(|from| from & (NUMBER | CONSTANT) == NUMBER);
                 test.is_one_way = graph.successors(node).len() < 2;
+                test.is_equality = code.last().is_some_and(|last| is_equality(last));
             }
+            let is_ahead = state.compared.iter().all(|from| from & AHEAD != 0);
             for id in loops.around(node).filter(|_| is_branch) {
                 if graph.successors(node).iter().any(|next| !loops.contains(id, *next)) {
                     let facts = facts.entry(id).or_default();
                     facts.ends_by_number |= compared & (NUMBER | SHARE) != 0;
                     facts.by_whole |= compared & (NUMBER | SHARE) != 0 && compared & MIXED == 0;
+                    // What is known when all ways have been followed.
+                    near.insert((id, node), compared & (NUMBER | SHARE) != 0 && !is_ahead);
                     facts.by_two |= state.compared.iter().all(|from| from & (NUMBER | CONSTANT) == NUMBER);
                     facts.by_both |= state.compared.iter().all(|from| from & (NUMBER | MIXED) == NUMBER);
                 }
@@ -194,7 +206,10 @@ impl Given {
                 _ => {}
             }
         }
-        given.in_parts = given.loops.iter().copied().filter(|id| !of(*id).by_whole).collect();
+        let is_near = |id: LoopId| near.iter().any(|((of, _), is_near)| *of == id && *is_near);
+        given.ahead = given.loops.iter().copied().filter(|id| !is_near(*id)).collect();
+        given.in_parts =
+            given.loops.iter().copied().filter(|id| !of(*id).by_whole || given.ahead.contains(id)).collect();
         let places = loops;
         let Given { loops, of_chunks, cyclic, .. } = &mut given;
         loops.retain(|id| !of_chunks.contains(id));
@@ -213,21 +228,32 @@ impl Given {
 }
 
 impl Given {
-    /// Ways back that no lane took, in functions that have no loop: from the test behind an iteration, of which only
-    /// the side is known that ends the loop, to where the thread came to that iteration. At most one in each function.
-    pub(super) fn ways_back(&self, loops: &LoopsOf) -> Vec<(NodeId, NodeId)> {
+    /// Ways back that no lane took, in functions that have no loop, or only such as seem to be in one: from the test
+    /// behind an iteration, of which only the side is known that ends the loop, to where the thread came to that
+    /// iteration. At most one in each function.
+    ///
+    /// Example: of `for (b = first; b < last; b += 4096) for (e = b; e < min(b + 4096, n); e++)` a thread that was given
+    /// one block never goes round the outer loop, and the inner one ends 4096 behind the thread's number.
+    pub(super) fn ways_back(&self, loops: &LoopsOf, function_of: &dyn Fn(Pc) -> Option<Pc>) -> Vec<(NodeId, NodeId)> {
         let graph = loops.graph();
         let mut all = Vec::new();
-        for function in &self.lost {
+        let function = |id: &LoopId| function_of(loops.first(*id));
+        let near: Vec<Option<Pc>> = self.loops.iter().filter(|id| !self.ahead.contains(id)).map(function).collect();
+        let ahead = self.ahead.iter().map(function).filter(|function| !near.contains(function)).flatten();
+        let ahead: BTreeSet<Pc> = ahead.collect();
+        let is_inside = |node: NodeId| loops.around(node).any(|id| self.ahead.contains(&id));
+        for function in self.lost.iter().chain(&ahead) {
             let Some(entry) = loops.node_at(*function) else { continue };
             let own = reached(graph, [entry], |node| graph.successors(node).iter().copied());
+            let has_ahead = ahead.contains(function);
             let is_behind = |node: &NodeId| {
                 let is_it = |test: Test| test.is_one_way && test.is_stepped && test.is_of_bounds;
-                own[node.index()] && self.tests.of(*node).is_some_and(is_it)
+                let is_it = |test: Test| is_it(test) && !(has_ahead && test.is_equality);
+                own[node.index()] && !is_inside(*node) && self.tests.of(*node).is_some_and(is_it)
             };
             let mut tests = graph.nodes().filter(is_behind);
             let (Some(test), None) = (tests.next(), tests.next()) else { continue };
-            let asks = |from: &NodeId| self.tests.of(*from).is_some_and(|test| test.is_of_bounds);
+            let asks = |from: &NodeId| !is_inside(*from) && self.tests.of(*from).is_some_and(|test| test.is_of_bounds);
             let begins = |node: NodeId| node == entry || graph.predecessors(node).iter().any(asks);
             let before = |node| if begins(node) { &[] } else { graph.predecessors(node) }.iter().copied();
             let came = reached(graph, [test], before);

@@ -159,7 +159,8 @@ impl<'a> LoopsOf<'a> {
         self.loops.members(id)
     }
 
-    fn first(&self, id: LoopId) -> Pc {
+    /// The first instruction of its header.
+    pub fn first(&self, id: LoopId) -> Pc {
         self.flow.start(PlaceId(self.header(id).0))
     }
 

@@ -46,7 +46,7 @@ pub(in crate::view) fn into_turns(view: &View, which: &WhichLoops, bodies: &[Pc]
     let given = |loops: &LoopsOf| Given::of(loops, (&functions, pieces, &alone), segments, &name_of, &function_of);
     let mut loops = loops;
     let mut found = given(&loops);
-    let ways_back = found.ways_back(&loops);
+    let ways_back = found.ways_back(&loops, &function_of);
     if !ways_back.is_empty() {
         loops = loops.with(&ways_back);
         found = given(&loops);

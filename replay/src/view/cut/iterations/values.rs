@@ -27,6 +27,8 @@ pub(super) const STEPPED: u8 = 8;
 pub(super) const MIXED: u8 = 16;
 /// It is compared with a constant.
 pub(super) const CONSTANT: u8 = 32;
+/// The constant that was added is above 0.
+pub(super) const AHEAD: u8 = 64;
 
 /// What a number may be multiplied with that counts something of so many bytes.
 const MOST_BYTES: i64 = 1 << 16;
@@ -176,7 +178,10 @@ impl State {
                 };
                 let mut from = one.from | other.from;
                 match by {
-                    Operand::Constant(_) if operator == Operator::Add && from & NUMBER != 0 => from |= STEPPED,
+                    Operand::Constant(by) if operator == Operator::Add && from & NUMBER != 0 => {
+                        let is_ahead = (by > 0) != (instruction.operation() == Operation::Subtract);
+                        from |= STEPPED | if is_ahead { AHEAD } else { 0 };
+                    }
                     by if operator == Operator::Xor && by == acc => from = 0,
                     // What spreads numbers, as a hash does, is no size of what they count.
                     Operand::Constant(by) if operator == Operator::Multiply && by.abs() > MOST_BYTES && from != 0 => {

@@ -11,9 +11,11 @@ use std::collections::BTreeSet;
 
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
-use trace_format::{Block, Event, Item, Kind, Pc, ThreadId, Trace};
+use trace_format::{Block, Event, Item, Kind, Pc, SyncFunction, ThreadId, Trace};
 
 use crate::Result;
+use crate::view::CodeFilter;
+use crate::view::code::filter::{Class, Classifier};
 use crate::view::first_look::callable::name_at;
 use crate::view::first_look::survey::ThreadSurvey;
 use crate::view::locks::{self, Action};
@@ -51,7 +53,7 @@ impl Beside {
     pub fn of(threads: &[ThreadSurvey], runs: &BTreeSet<usize>, instructions: u64) -> Beside {
         let mean = instructions / (runs.len() as u64).max(1);
         let is_one = |(t, thread): &(usize, &ThreadSurvey)| {
-            thread.bodies.is_empty() && !runs.contains(t) && thread.beside >= LEAST.max(mean / 10)
+            thread.bodies.is_empty() && !runs.contains(t) && thread.beside >= least(mean)
         };
         let such = threads.iter().enumerate().filter(is_one).map(|(t, thread)| (t, thread.beside));
         Beside { threads: such.collect(), mean }
@@ -69,6 +71,10 @@ impl Beside {
         })
     }
 
+    fn is_enough(&self, instructions: u64) -> bool {
+        instructions >= least(self.mean)
+    }
+
     /// Threads of these that enter the routine themselves are lanes already, and no more of them.
     ///
     /// # Errors
@@ -77,10 +83,14 @@ impl Beside {
         if self.threads.is_empty() {
             return Ok(None);
         }
-        let transfers: Vec<Transfers> = trace.blocks().iter().map(|(_, block)| transfers(block)).collect();
-        let meter = |thread: usize, wanted: Wanted<'_>| Meter::new(trace, wanted).run(&transfers, thread);
+        let classifier = Classifier::new(trace, CodeFilter::All);
+        let is_work = |pc| matches!(classifier.class(pc), Class::Keep | Class::Mathematics);
+        let facts = |block: &Block| Facts { transfers: transfers(block), is_work: is_work(block.start()) };
+        let blocks: Vec<Facts> = trace.blocks().iter().map(|(_, block)| facts(block)).collect();
+        let meter = |thread: usize, wanted: Wanted<'_>| Meter::new(trace, wanted).run(&blocks, thread);
         let of_routine = |thread: &usize| meter(*thread, Wanted::Inside(routine));
-        let inside: Vec<Found> = runs.par_iter().map(of_routine).collect::<Result<_>>()?;
+        let inside: Vec<(Found, u64)> = runs.par_iter().map(of_routine).collect::<Result<_>>()?;
+        let inside: Vec<Found> = inside.into_iter().map(|(found, _)| found).collect();
         let all = |pc: Pc| inside.iter().filter_map(|found| found.get(&pc)).fold(Ran::default(), Ran::and);
         let whole = all(routine);
         let stands = |pc: &Pc| {
@@ -92,12 +102,16 @@ impl Beside {
         candidates.retain(stands);
         candidates.insert(routine);
         let beside = self.threads.par_iter().map(|(thread, _)| meter(*thread, Wanted::Any(&candidates)));
-        let beside: Vec<Found> = beside.collect::<Result<_>>()?;
-        let mut is_lane = beside.iter().map(|found| found.contains_key(&routine));
-        self.threads.retain(|_| !is_lane.next().unwrap_or(false));
+        let beside: Vec<(Found, u64)> = beside.collect::<Result<_>>()?;
+        let mut found: Vec<Found> = Vec::new();
+        for ((thread, ran), (of_thread, work)) in std::mem::take(&mut self.threads).into_iter().zip(beside) {
+            if !of_thread.contains_key(&routine) && self.is_enough(work) {
+                self.threads.push((thread, ran.min(work)));
+                found.push(of_thread);
+            }
+        }
         candidates.remove(&routine);
-        let of_others =
-            |pc: Pc| beside.iter().filter(|found| !found.contains_key(&routine)).filter_map(move |f| f.get(&pc));
+        let of_others = |pc: Pc| found.iter().filter_map(move |of_thread| of_thread.get(&pc));
         let most = self.threads.iter().map(|(_, ran)| *ran).max().unwrap_or(0);
         let runs_most = |pc: &Pc| of_others(*pc).any(|ran| ran.instructions.saturating_mul(2) >= most);
         let outermost = candidates.into_iter().filter(runs_most).max_by_key(|pc| (all(*pc).instructions, *pc));
@@ -107,6 +121,18 @@ impl Beside {
             locks: whole.locks - all(function).locks,
         }))
     }
+}
+
+/// How much a thread must run to be said to work where others run so much.
+fn least(mean: u64) -> u64 {
+    LEAST.max(mean / 10)
+}
+
+/// What a meter needs to know of a block.
+struct Facts {
+    transfers: Transfers,
+    /// Whether it is of no thread runtime, nor the loader's.
+    is_work: bool,
 }
 
 /// Where a block transfers control, but for conditional branches: after which of its instructions, and how.
@@ -164,46 +190,64 @@ struct Meter<'t> {
     /// How the last block was left, where it was by a transfer that counts.
     before: Option<Kind>,
     found: Found,
+    /// What it ran so far of work, and of that while threads ran that it had started.
+    work: u64,
+    beside: u64,
+    /// What it had run of work when it last started a thread, of which it has joined none since.
+    started: Option<u64>,
 }
 
 impl<'t> Meter<'t> {
     fn new(trace: &'t Trace, wanted: Wanted<'t>) -> Meter<'t> {
         let (open, ran, found) = (Vec::new(), Ran::default(), Found::default());
-        Meter { trace, wanted, open, depth: 0, ran, before: None, found }
+        Meter { trace, wanted, open, depth: 0, ran, before: None, found, work: 0, beside: 0, started: None }
     }
 
-    fn run(mut self, transfers: &[Transfers], thread: usize) -> Result<Found> {
+    /// What it ran of functions, and how much it worked while threads ran that it had started.
+    fn run(mut self, blocks: &[Facts], thread: usize) -> Result<(Found, u64)> {
         let mut stream = self.trace.stream(ThreadId(thread as u32));
         while let Some(item) = stream.next()? {
             match item {
                 Item::Block { block, .. } => {
                     let of = &self.trace.blocks()[block];
-                    self.block(of, &transfers[block.index()], of.instructions.len() as u32);
+                    self.block(of, &blocks[block.index()], of.instructions.len() as u32);
                 }
                 Item::Partial { block, executed, .. } => {
-                    self.block(&self.trace.blocks()[block], &transfers[block.index()], executed);
+                    self.block(&self.trace.blocks()[block], &blocks[block.index()], executed);
                 }
                 Item::Event(Event::Enter { function, .. }) => {
                     self.ran.locks += u64::from(matches!(locks::action(function), Some(Action::Take { .. })));
+                    if function == SyncFunction::ThreadJoin {
+                        self.joins();
+                    }
+                }
+                Item::Event(Event::Leave { function: SyncFunction::ThreadCreate, .. }) => {
+                    self.started = Some(self.work)
                 }
                 Item::Event(_) => {}
             }
         }
         self.close(i64::MIN);
-        Ok(self.found)
+        self.joins();
+        Ok((self.found, self.beside))
     }
 
-    fn block(&mut self, block: &Block, transfers: &[(u32, Kind)], executed: u32) {
+    fn joins(&mut self) {
+        self.beside += self.started.take().map_or(0, |before| self.work - before);
+    }
+
+    fn block(&mut self, block: &Block, facts: &Facts, executed: u32) {
         if let Some(kind) = self.before.take() {
             self.go(kind, block.start());
         }
-        for (at, kind) in transfers.iter().take_while(|(at, _)| *at < executed) {
+        for (at, kind) in facts.transfers.iter().take_while(|(at, _)| *at < executed) {
             match block.instructions[..executed as usize].get(*at as usize + 1) {
                 Some(next) => self.go(*kind, next.pc),
                 None => self.before = Some(*kind),
             }
         }
         self.ran.instructions += u64::from(executed);
+        self.work += if facts.is_work { u64::from(executed) } else { 0 };
     }
 
     fn go(&mut self, kind: Kind, pc: Pc) {
