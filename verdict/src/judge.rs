@@ -224,8 +224,8 @@ impl Judge<'_> {
         Ok(self.of_candidate(candidate, least, figure, Some(source))?.map(|found| found.pieces))
     }
 
-    /// Pieces of work as lanes, if there are at least so many and it is sure what they are; with a verdict on them where a source is given. Of many
-    /// instructions a sample is replayed.
+    /// Pieces of work as lanes, if there are at least so many and it is sure what they are; with a verdict where
+    /// a source is given. Of many instructions a sample is replayed.
     fn of_candidate(
         &self,
         Candidate { lanes, typed, what }: Candidate,

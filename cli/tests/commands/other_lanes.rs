@@ -197,6 +197,37 @@ fn tasks_are_pieces_of_work_wherever_a_runtime_runs_them() {
 }
 
 #[test]
+fn tasks_that_wait_for_tasks_are_no_lanes() {
+    // Which of the others a thread runs while its task waits is chance.
+    let program = "
+#include <stdio.h>
+static long fib(int n) {
+    long a, b;
+    if (n < 2) return n;
+    #pragma omp task shared(a)
+    a = fib(n - 1);
+    #pragma omp task shared(b)
+    b = fib(n - 2);
+    #pragma omp taskwait
+    return a + b;
+}
+int main(void) {
+    long all;
+    #pragma omp parallel num_threads(4)
+    #pragma omp single
+    all = fib(12);
+    printf(\"%ld\\n\", all);
+}";
+    for compiler in with_openmp() {
+        let traced = Traced::text(program, "fib.c", compiler);
+        let tasks = traced.json(&["--lanes", "tasks"])["verdict"].take();
+        assert_eq!(tasks["holds"], false, "{tasks}");
+        assert!(tasks["headline"].as_str().unwrap().contains("inside of others that waited"), "{tasks}");
+        assert!(!traced.verdict()["items"]["typed"].to_string().contains("tasks"));
+    }
+}
+
+#[test]
 fn what_the_runtime_calls_for_itself_is_no_lanes() {
     for compiler in with_openmp() {
         let verdict = Traced::new(compiler, "omp_first_use.c").verdict();

@@ -70,6 +70,9 @@ enum Order {
 /// So many accesses of a turn are remembered where its number is to be found by them.
 const ACCESSES: usize = 6;
 
+/// Where more tasks than this share of all were run inside of others, lanes are not the tasks.
+const MOST_NESTED: f64 = 0.1;
+
 /// The lanes of all threads.
 pub(super) struct Cut {
     stores: Vec<Store>,
@@ -153,8 +156,18 @@ pub(super) fn into_tasks(view: &View) -> Result<Made> {
     let tasks = &view.plan.tasks;
     let are_told = tasks.numbers.iter().any(|of_thread| !of_thread.is_empty());
     let order = if are_told { Order::Created { all: tasks.all_known } } else { Order::Begun };
-    let made = cut(view, || Rule::Extents, order)?;
-    Ok(described(made, "each task".to_owned()))
+    let mut made = described(cut(view, || Rule::Extents, order)?, "each task".to_owned());
+    let all: usize = tasks.numbers.iter().map(Vec::len).sum();
+    if tasks.nested as f64 > MOST_NESTED * all as f64 {
+        made.2.is_withheld = true;
+        made.2.doubts.push(format!(
+            "{} of {all} tasks were run inside of others that waited for theirs, and are a part of the lanes of those, \
+             by chance: take the calls of the function that does the work, where it makes no tasks itself (--lanes \
+             calls --region NAME)",
+            tasks.nested
+        ));
+    }
+    Ok(made)
 }
 
 /// Each iteration that is marked is a lane.

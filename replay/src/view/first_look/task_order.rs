@@ -35,6 +35,8 @@ pub(in crate::view) struct TaskRun {
     pub instructions: u64,
     /// Whether it is run in no body of a team: a thread that waits behind its own runs it.
     pub is_behind: bool,
+    /// Whether it is run inside of another one, which waits and did not make it at this moment.
+    pub is_nested: bool,
 }
 
 /// The tasks' numbers.
@@ -46,6 +48,8 @@ pub(in crate::view) struct TaskOrder {
     pub taskloops: Vec<Vec<u32>>,
     /// Whether the creation of each is known by its name.
     pub all_known: bool,
+    /// How many tasks were run inside of others.
+    pub nested: usize,
 }
 
 impl TaskOrder {
@@ -77,7 +81,8 @@ impl TaskOrder {
         ordered.sort_unstable();
         let mut numbers: Vec<Vec<Seq>> = threads.iter().map(|t| vec![Seq(0); t.task_runs.len()]).collect();
         (0..).zip(ordered).for_each(|(number, (.., t, i))| numbers[t][i] = Seq(number));
-        TaskOrder { numbers, taskloops: numbered(&pieces, threads.len()), all_known }
+        let nested = threads.iter().flat_map(|thread| &thread.task_runs).filter(|run| run.is_nested).count();
+        TaskOrder { numbers, taskloops: numbered(&pieces, threads.len()), all_known, nested }
     }
 }
 
@@ -157,6 +162,7 @@ mod tests {
             piece: *piece,
             instructions: 0,
             is_behind: false,
+            is_nested: false,
         };
         ThreadSurvey {
             creations: creations.iter().map(creation).collect(),

@@ -232,8 +232,8 @@ impl Given {
     /// behind an iteration, of which only the side is known that ends the loop, to where the thread came to that
     /// iteration. At most one in each function.
     ///
-    /// Example: of `for (b = first; b < last; b += 4096) for (e = b; e < min(b + 4096, n); e++)` a thread that was given
-    /// one block never goes round the outer loop, and the inner one ends 4096 behind the thread's number.
+    /// Example: of `for (b = first; b < last; b += 4096) for (e = b; e < min(b + 4096, n); e++)` a thread that was
+    /// given one block never goes round the outer loop, and the inner one ends 4096 behind the thread's number.
     pub(super) fn ways_back(&self, loops: &LoopsOf, function_of: &dyn Fn(Pc) -> Option<Pc>) -> Vec<(NodeId, NodeId)> {
         let graph = loops.graph();
         let mut all = Vec::new();
