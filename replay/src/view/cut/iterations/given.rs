@@ -253,7 +253,9 @@ impl Given {
             };
             let mut tests = graph.nodes().filter(is_behind);
             let (Some(test), None) = (tests.next(), tests.next()) else { continue };
-            let asks = |from: &NodeId| !is_inside(*from) && self.tests.of(*from).is_some_and(|test| test.is_of_bounds);
+            // Whether there is any iteration, not any element of a block.
+            let is_first = |test: Test| test.is_of_bounds && !(has_ahead && test.is_stepped);
+            let asks = |from: &NodeId| !is_inside(*from) && self.tests.of(*from).is_some_and(is_first);
             let begins = |node: NodeId| node == entry || graph.predecessors(node).iter().any(asks);
             let before = |node| if begins(node) { &[] } else { graph.predecessors(node) }.iter().copied();
             let came = reached(graph, [test], before);
