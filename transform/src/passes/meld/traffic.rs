@@ -1,0 +1,119 @@
+//! What melding saves of a GPU's time. A GPU works at instructions, at its cache and at stores at once, so that fewer
+//! instructions gain nothing where the function is bound by its memory ([`Busy`]).
+//!
+//! Two accesses become one instruction. Where its address is chosen, in global memory the lanes of the two sides go to
+//! two places: as many transactions as before. Where no part of the address is chosen, as in an array that both sides
+//! use, and in shared memory, which answers a lane wherever it reads, it is one access.
+
+use std::slice;
+
+use rustc_hash::FxHashMap;
+
+use super::matching::joined_operands;
+use super::plan::{DEEPEST, Planner, Step, TRIPS};
+use crate::context::Context;
+use crate::cost::{Busy, CostModel, OnGpu, accesses_global, address};
+use crate::llvm::{Instruction, Opcode, Value};
+use crate::spmd::Machine;
+
+/// How far it is looked for choices in the computation of an address.
+const DEPTH: u32 = 8;
+
+/// What a GPU is busy with in a whole function, each loop taken to run so many iterations, and how often its branches
+/// are taken to run. None for code of a processor, whose memory is not that of a GPU.
+pub(super) fn of_function(context: &mut Context<'_>) -> Option<Busy> {
+    let (flow, loops) = (context.flow(), context.loops());
+    let module = flow.block(flowgraph::NodeId(0)).function().module();
+    let (costs, machine) = (OnGpu::of(module), Machine::of(module));
+    if !costs.is_gpu() {
+        return None;
+    }
+    let mut all = Busy::default();
+    for &block in flow.blocks() {
+        for i in block.instructions() {
+            let mut issued = costs.fetches(i, &|user| user.block() == Some(block));
+            if let Some(callee) = i.callee().filter(|callee| !callee.is_intrinsic() && !callee.is_inline_assembly()) {
+                issued += context.cost_of_call(callee).fetches * costs.unit();
+            }
+            all += Busy::of(i, machine).issuing(issued) * turns(loops.depth(flow.node(block)));
+        }
+    }
+    Some(all)
+}
+
+/// How often what is so deep in loops is taken to run.
+fn turns(depth: u32) -> i64 {
+    TRIPS.pow(depth.min(2 * DEEPEST))
+}
+
+impl<'m> Planner<'_, 'm> {
+    /// What accesses of memory keep a GPU busy with, apart and melded, and how many have a chosen address.
+    pub(super) fn traffic(
+        &self,
+        steps: &[Vec<Step<'m>>],
+        partner: &FxHashMap<Value<'m>, Value<'m>>,
+    ) -> ([Busy; 2], usize) {
+        let machine = Machine::of(self.region.head.function().module());
+        let ([mut apart, mut melded], mut chosen) = ([Busy::default(); 2], 0);
+        for (cell, steps) in self.candidate.cells.iter().zip(steps) {
+            let weight = cell.blocks.iter().flatten().map(|&block| self.weights.of(block)).max().unwrap_or(1);
+            let of = |i: &Instruction<'m>| Busy::of(*i, machine) * weight;
+            for step in steps {
+                let (one, other) = match step {
+                    Step::Pair(a, b) => (slice::from_ref(a), slice::from_ref(b)),
+                    Step::Guarded(one, other) => (&one[..], &other[..]),
+                    Step::Plain(list) => (&list[..], &[][..]),
+                };
+                one.iter().chain(other).for_each(|i| apart += of(i));
+                one.iter().for_each(|i| melded += of(i));
+                if let Step::Pair(a, b) = step {
+                    if !accesses_global(*a) || !self.is_chosen(address(*a), address(*b), partner, DEPTH) {
+                        continue;
+                    }
+                    chosen += 1;
+                }
+                other.iter().for_each(|i| melded += of(i));
+            }
+        }
+        ([apart, melded], chosen)
+    }
+
+    /// Whether a part of an address must be chosen that both sides compute by the same instructions from what they
+    /// loaded; values that they loaded differ from lane to lane as it is.
+    fn is_chosen(&self, x: Value<'m>, y: Value<'m>, partner: &FxHashMap<Value<'m>, Value<'m>>, depth: u32) -> bool {
+        let is_pair = partner.get(&x) == Some(&y);
+        let (Some(a), Some(b), true) = (x.as_instruction(), y.as_instruction(), is_pair) else { return x != y };
+        if depth == 0 {
+            return false;
+        }
+        let parts = match a.opcode() {
+            Opcode::LLVMLoad | Opcode::LLVMCall => Vec::new(),
+            Opcode::LLVMPHI => {
+                let begins = |phi: Instruction<'m>| {
+                    phi.incoming()
+                        .into_iter()
+                        .filter(|(_, from)| !self.cells.contains_key(from))
+                        .map(|(value, _)| value)
+                };
+                begins(a).zip(begins(b)).collect()
+            }
+            _ => joined_operands(a, b, &|x, y| x == y || partner.get(&x) == Some(&y)),
+        };
+        parts.into_iter().any(|(x, y)| self.is_chosen(x, y, partner, depth - 1))
+    }
+
+    /// What melding saves of the time of the whole function, in tenths of an instruction each time that control comes to
+    /// the branch: of what it issues, unless that is for a processor.
+    pub(super) fn saved(&self, issued: [i64; 2], traffic: [Busy; 2]) -> i64 {
+        let [apart, melded] = [0, 1].map(|at| traffic[at].issuing(issued[at]));
+        match self.weights.whole {
+            None => issued[0] - issued[1],
+            Some(whole) => {
+                let often = turns(self.weights.depth);
+                let mut after = whole - apart * often;
+                after += melded * often;
+                (whole.time() - after.time()) / often
+            }
+        }
+    }
+}
