@@ -103,17 +103,16 @@ impl<'m> Planner<'_, 'm> {
     }
 
     /// What melding saves of the time of the whole function, in tenths of an instruction each time that control comes to
-    /// the branch: of what it issues, unless that is for a processor.
+    /// the branch: no more than what it saves of the instructions, since only the lanes' addresses say which
+    /// transactions they share. Of code for a processor, what it saves of the instructions.
     pub(super) fn saved(&self, issued: [i64; 2], traffic: [Busy; 2]) -> i64 {
         let [apart, melded] = [0, 1].map(|at| traffic[at].issuing(issued[at]));
-        match self.weights.whole {
-            None => issued[0] - issued[1],
-            Some(whole) => {
-                let often = turns(self.weights.depth);
-                let mut after = whole - apart * often;
-                after += melded * often;
-                (whole.time() - after.time()) / often
-            }
-        }
+        let in_time = self.weights.whole.map(|whole| {
+            let often = turns(self.weights.depth);
+            let mut after = whole - apart * often;
+            after += melded * often;
+            (whole.time() - after.time()) / often
+        });
+        in_time.unwrap_or(i64::MAX).min(issued[0] - issued[1])
     }
 }
