@@ -23,7 +23,7 @@
 //!
 //! I, H, M and L are fitted to the times of the 22 programs of workloads/twins on an NVIDIA H200. The rate of stores is
 //! where that GPU stopped, in three kernels of workloads/melding that store most: at 1.02, 1.02 and 1.03 sectors in a
-//! nanosecond, whatever else they did. Where the lanes of one store lie in two lines, it stopped at 0.75, which is not in
+//! nanosecond, whatever else they did. Where the lanes of a store lie in two lines, it stopped at 0.75, which is not in
 //! the formula. Schedulers, lanes held, 128 bytes a clock of the cache and the memory's rate are from NVIDIA's data
 //! sheet, the clock is a round number near what times show. How near it comes: docs/fidelity.md. Instructions by which
 //! lanes wait for each other, and the copies of data to the GPU and back, are not in it.

@@ -61,8 +61,8 @@
 //! Subgraphs with switches, calls that may unwind into a handler, allocas and convergent calls are left unchanged. For
 //! arms that return each by itself, or leave early to a block that other code leads to as well, only the first block up
 //! to that point is melded: the rest has no single exit. Costs assume that loops inside of a subgraph run ten
-//! iterations, that each side of a branch inside of it runs, and that lanes come by on both sides. In a processor's code
-//! what accesses of memory cost in time is not in them: the trace of a run says that.
+//! iterations, that each side of a branch inside of it runs, and that lanes come by on both sides. What accesses of
+//! memory cost in time is not in them in a processor's code: the trace of a run says that.
 //!
 //! Source: Saumya, Sundararajah, Kulkarni, *CFM: SIMT thread divergence reduction by melding similar control-flow
 //! regions in GPGPU programs*, 2021. It runs instructions of one side for all lanes first and splits them out after, if
@@ -246,7 +246,7 @@ fn sweep<'m>(context: &mut Context<'m>, options: Options, looks: &mut usize) -> 
         (context.flow(), context.dominators(), context.post_dominators(), context.loops());
     let analyses = region::Analyses { flow: &flow, dominators: &dominators, post: &post };
     let costs = context.costs();
-    let whole = traffic::of_function(context);
+    let whole = plan::busy_with(context);
     let mut changed: FxHashSet<Block> = FxHashSet::default();
     let mut left = Vec::new();
     let mut melded = 0;

@@ -9,14 +9,16 @@ use super::pairs::{Candidate, body, can_be_speculated};
 use super::region::Region;
 use super::{MOST_PAIRS, Options};
 use crate::alignment::{Piece, align};
+use crate::context::Context;
 use crate::cost::{Busy, Cost, CostModel, OnGpu};
 use crate::flow::Flow;
 use crate::llvm::{Block, Instruction, Value};
 use crate::remark::Melding;
+use crate::spmd::Machine;
 
 /// The number of iterations that a loop inside of a subgraph is taken to run, and how deep loops count.
-pub(super) const TRIPS: i64 = 10;
-pub(super) const DEEPEST: u32 = 3;
+const TRIPS: i64 = 10;
+const DEEPEST: u32 = 3;
 
 /// A step of a melded block.
 pub(super) enum Step<'m> {
@@ -79,6 +81,32 @@ impl<'m> Weights<'_, 'm> {
         let depth = self.loops.depth(self.flow.node(block)).saturating_sub(self.depth);
         TRIPS.pow(depth.min(DEEPEST))
     }
+}
+
+/// What a GPU is busy with in a whole function. None for code of a processor, whose memory is not that of a GPU.
+pub(super) fn busy_with(context: &mut Context<'_>) -> Option<Busy> {
+    let (flow, loops) = (context.flow(), context.loops());
+    let module = flow.block(flowgraph::NodeId(0)).function().module();
+    let (costs, machine) = (OnGpu::of(module), Machine::of(module));
+    if !costs.is_gpu() {
+        return None;
+    }
+    let mut all = Busy::default();
+    for &block in flow.blocks() {
+        for i in block.instructions() {
+            let mut issued = costs.fetches(i, &|user| user.block() == Some(block));
+            if let Some(callee) = i.callee().filter(|callee| !callee.is_intrinsic() && !callee.is_inline_assembly()) {
+                issued += context.cost_of_call(callee).fetches * costs.unit();
+            }
+            all += Busy::of(i, machine).issuing(issued) * turns(loops.depth(flow.node(block)));
+        }
+    }
+    Some(all)
+}
+
+/// How often what is so deep in loops of the function is taken to run.
+pub(super) fn turns(depth: u32) -> i64 {
+    TRIPS.pow(depth.min(2 * DEEPEST))
 }
 
 /// The ways in which alignments are scored; the one that needs the fewest fetches is taken. Which operands will have to

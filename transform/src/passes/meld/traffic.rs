@@ -10,41 +10,13 @@ use std::slice;
 use rustc_hash::FxHashMap;
 
 use super::matching::joined_operands;
-use super::plan::{DEEPEST, Planner, Step, TRIPS};
-use crate::context::Context;
-use crate::cost::{Busy, CostModel, OnGpu, accesses_global, address};
+use super::plan::{Planner, Step, turns};
+use crate::cost::{Busy, accesses_global, address};
 use crate::llvm::{Instruction, Opcode, Value};
 use crate::spmd::Machine;
 
 /// How far it is looked for choices in the computation of an address.
 const DEPTH: u32 = 8;
-
-/// What a GPU is busy with in a whole function, each loop taken to run so many iterations, and how often its branches
-/// are taken to run. None for code of a processor, whose memory is not that of a GPU.
-pub(super) fn of_function(context: &mut Context<'_>) -> Option<Busy> {
-    let (flow, loops) = (context.flow(), context.loops());
-    let module = flow.block(flowgraph::NodeId(0)).function().module();
-    let (costs, machine) = (OnGpu::of(module), Machine::of(module));
-    if !costs.is_gpu() {
-        return None;
-    }
-    let mut all = Busy::default();
-    for &block in flow.blocks() {
-        for i in block.instructions() {
-            let mut issued = costs.fetches(i, &|user| user.block() == Some(block));
-            if let Some(callee) = i.callee().filter(|callee| !callee.is_intrinsic() && !callee.is_inline_assembly()) {
-                issued += context.cost_of_call(callee).fetches * costs.unit();
-            }
-            all += Busy::of(i, machine).issuing(issued) * turns(loops.depth(flow.node(block)));
-        }
-    }
-    Some(all)
-}
-
-/// How often what is so deep in loops is taken to run.
-fn turns(depth: u32) -> i64 {
-    TRIPS.pow(depth.min(2 * DEEPEST))
-}
 
 impl<'m> Planner<'_, 'm> {
     /// What accesses of memory keep a GPU busy with, apart and melded, and how many have a chosen address.
@@ -78,8 +50,8 @@ impl<'m> Planner<'_, 'm> {
         ([apart, melded], chosen)
     }
 
-    /// Whether a part of an address must be chosen that both sides compute by the same instructions from what they
-    /// loaded; values that they loaded differ from lane to lane as it is.
+    /// Whether an address, or a part of it, must be chosen. It need not be where both sides compute it by instructions
+    /// that become one, from the same values or from what they loaded, which differs from lane to lane as it is.
     fn is_chosen(&self, x: Value<'m>, y: Value<'m>, partner: &FxHashMap<Value<'m>, Value<'m>>, depth: u32) -> bool {
         let is_pair = partner.get(&x) == Some(&y);
         let (Some(a), Some(b), true) = (x.as_instruction(), y.as_instruction(), is_pair) else { return x != y };
@@ -90,10 +62,8 @@ impl<'m> Planner<'_, 'm> {
             Opcode::LLVMLoad | Opcode::LLVMCall => Vec::new(),
             Opcode::LLVMPHI => {
                 let begins = |phi: Instruction<'m>| {
-                    phi.incoming()
-                        .into_iter()
-                        .filter(|(_, from)| !self.cells.contains_key(from))
-                        .map(|(value, _)| value)
+                    let incoming = phi.incoming().into_iter();
+                    incoming.filter(|(_, from)| !self.cells.contains_key(from)).map(|(value, _)| value)
                 };
                 begins(a).zip(begins(b)).collect()
             }
@@ -102,8 +72,8 @@ impl<'m> Planner<'_, 'm> {
         parts.into_iter().any(|(x, y)| self.is_chosen(x, y, partner, depth - 1))
     }
 
-    /// What melding saves of the time of the whole function, in tenths of an instruction each time that control comes to
-    /// the branch: no more than what it saves of the instructions, since only the lanes' addresses say which
+    /// What melding saves of the time of the whole function, in tenths of an instruction, each time that control comes
+    /// to the branch: no more than what it saves of the instructions, since only the lanes' addresses say which
     /// transactions they share. Of code for a processor, what it saves of the instructions.
     pub(super) fn saved(&self, issued: [i64; 2], traffic: [Busy; 2]) -> i64 {
         let [apart, melded] = [0, 1].map(|at| traffic[at].issuing(issued[at]));
