@@ -36,8 +36,8 @@
 //! 4. [`surgery`]. Values from outside of both subgraphs meet in phis before the melded one; after it the paths part
 //!    again, unless both go on to one block.
 //! 5. Again, until nothing is left that can be melded; regions inside of others come after them. Then once more with
-//!    the first blocks of arms without one exit ([`arms`]; not with `once=yes`). The pipeline gives each use a
-//!    definition that dominates it; choices between the same values are made once.
+//!    arms that leave to two blocks, and the first blocks of others without one exit ([`arms`]; not with `once=yes`).
+//!    The pipeline gives each use a definition that dominates it; choices between the same values are made once.
 //!
 //! # Its place
 //! The optimiser sinks what both sides end with into one block, after which there is nothing left to meld, or a part of
@@ -58,10 +58,10 @@
 //! the optimiser's versions of one, with a test (of arrays that overlap, of counts) that is taken to be one for all
 //! lanes; without a line table they are not known. The remark says how many fetches of the processor lanes lose at
 //! most that stay together, each time and for each iteration of a loop inside (`loss.rs` explains that bound).
-//! Subgraphs with switches, calls that may unwind into a handler, allocas and convergent calls are left unchanged. For
-//! arms that return each by itself, or leave early to a block that other code leads to as well, only the first block up
-//! to that point is melded: the rest has no single exit. Costs assume that loops inside of a subgraph run ten
-//! iterations, that each side of a branch inside of it runs, and that lanes come by on both sides. What accesses of
+//! Subgraphs with switches, calls that may unwind into a handler, allocas and convergent calls are left unchanged. Of
+//! arms that return each by itself, or leave to more than two blocks together, only the first block up to that point is
+//! melded: the rest has no single exit. Costs assume that loops inside of a subgraph run ten iterations, that each side
+//! of a branch inside of it runs, and that lanes come by on both sides. What accesses of
 //! memory cost in time is not in them in a processor's code: the trace of a run says that.
 //!
 //! Source: Saumya, Sundararajah, Kulkarni, *CFM: SIMT thread divergence reduction by melding similar control-flow
@@ -190,16 +190,16 @@ fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
     let options = Options::of(context);
     let mut looks = 0;
     let mut changed = false;
-    let mut fronts: Option<Vec<Block<'m>>> = None;
+    let mut split: Option<arms::Split<'m>> = None;
     loop {
         looks += function.blocks().len();
         let (melded, left) = sweep(context, options, &mut looks);
         changed |= melded > 0;
         let give_up = looks > MOST_LOOKS;
-        if melded == 0 && fronts.is_none() && !options.once && !give_up {
+        if melded == 0 && split.is_none() && !options.once && !give_up {
             let made = arms::split(context);
             let again = !made.is_empty();
-            fronts = Some(made);
+            split = Some(made);
             if again {
                 continue;
             }
@@ -212,7 +212,7 @@ fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
             if melded > 0 && give_up {
                 context.remark("subgraphs".to_owned(), Vec::new(), Reason::GoneOver { left: melded }, None);
             }
-            arms::join_again(fronts.unwrap_or_default());
+            split.unwrap_or_default().join_again();
             if changed {
                 gather::choose_once(context);
             }
