@@ -1,6 +1,8 @@
 //! What `meld` is for: the benchmarks of its paper (Saumya et al., 2021) print the same after it, need fewer fetches
 //! where lanes wait for each other at post-dominators, and less on a GPU as a user builds them.
 
+use std::fs;
+
 use serde_json::Value;
 
 use crate::folder::{Folder, lockstep, root};
@@ -86,7 +88,7 @@ fn built(folder: &Folder, name: &str, pass: &str, more: &[&str]) -> (String, u64
     let source = root().join(format!("workloads/melding/{name}.c")).display().to_string();
     let include = format!("-I{}", root().join("workloads/include").display());
     let group = format!("-DBLOCK={GROUP}");
-    std::fs::write(folder.path("report"), "").unwrap();
+    fs::write(folder.path("report"), "").unwrap();
     let ours = ["cc", "--transform", pass, "--report", "report", "--", "-std=gnu11", "-O3", "-pthread"];
     folder.succeed(lockstep(), &[&ours[..], &[&group, &include, &source, "-o", name], more].concat());
     let program = format!("./{name}");
@@ -94,6 +96,35 @@ fn built(folder: &Folder, name: &str, pass: &str, more: &[&str]) -> (String, u64
     let replay = ["replay", "--json", "-W", "32", "--region", "kernel", "trace.bin"];
     let said: Value = serde_json::from_str(&folder.succeed(lockstep(), &replay)).unwrap();
     (folder.succeed(&program, &["-p", GROUP]), said["results"][0]["gpu_issued"].as_u64().unwrap())
+}
+
+/// In code for a GPU it is decided by time: what an H200 ran faster melded is, and what it did not is left. The judge
+/// is that GPU's time of each program, without and with the pass, which then looked at instructions alone.
+#[test]
+fn code_for_a_gpu_is_melded_where_one_was_faster_by_it() {
+    let folder = Folder::with(&[]);
+    let silicon = fs::read_to_string(root().join("results/2026-11-27-silicon/transforms.tsv")).unwrap();
+    let mut header = silicon.lines().next().unwrap().split('\t');
+    let speedup = header.position(|name| name == "speedup").unwrap();
+    let include = format!("-I{}", root().join("workloads/include").display());
+    let target = ["--target=nvptx64-nvidia-cuda", "-march=sm_90", "-nogpulib", "-ffreestanding", "-std=gnu11", "-O3"];
+    let more = ["-w", "-DMAX_THREADS=524288", "-ffp-contract=off", "-emit-llvm", "-c", &include];
+    let mut faster = Vec::new();
+    for row in silicon.lines().map(|line| line.split('\t').collect::<Vec<_>>()) {
+        let [name, "apart", block, "meld", ..] = row[..] else { continue };
+        if !PROGRAMS.contains(&name) || block != GROUP {
+            continue;
+        }
+        let source = root().join(format!("workloads/melding/{name}.c")).display().to_string();
+        let group = format!("-DBLOCK={block}");
+        folder.succeed("clang-19", &[&target[..], &APART, &more, &[&group, &source, "-o", "before.bc"]].concat());
+        let words = ["transform", "--pass", "meld", "--report", "-o", "after.bc", "before.bc"];
+        let report = folder.succeed(lockstep(), &words);
+        let is_taken = report.lines().any(|line| line.starts_with("meld taken"));
+        assert_eq!(is_taken, row[speedup].parse::<f64>().unwrap() > 1.01, "{name}: {report}");
+        faster.extend(is_taken.then(|| name.to_owned()));
+    }
+    assert_eq!(faster, ["bitonic", "dct_quantise"]);
 }
 
 /// The order of passes holds: what is structured behind `meld` stays so, and nothing is sunk behind that.

@@ -60,9 +60,11 @@ pub(crate) static ENTRY: Entry = Entry {
             "Nanoseconds that an NVIDIA H200 would take for the lanes' launches, one behind the other.",
             |o| GpuTime::of(o).map_or(Value::None, |time| Value::Count(time.nanoseconds as u64)),
         ),
-        Column::counted("gpu_bound", "What most of gpu_time is bound by: latency, issue, cache or memory.", |o| {
-            GpuTime::of(o).map_or(Value::None, |time| Value::Text(time.bound.name().to_owned()))
-        })
+        Column::counted(
+            "gpu_bound",
+            "What most of gpu_time is bound by: latency, issue, cache, stores or memory.",
+            |o| GpuTime::of(o).map_or(Value::None, |time| Value::Text(time.bound.name().to_owned())),
+        )
         .of(Kind::Text),
         Column::counted(
             "gpu_filled_time",
@@ -89,25 +91,32 @@ struct Seen {
     requests: u64,
     /// Where the memory lies as it does, and where it lies 16 bytes further on.
     sectors: [u64; 2],
+    /// Those of stores.
+    stored: [u64; 2],
     /// The lowest address.
     lowest: u64,
 }
 
 impl Default for Seen {
     fn default() -> Seen {
-        Seen { requests: 0, sectors: [0; 2], lowest: u64::MAX }
+        Seen { requests: 0, sectors: [0; 2], stored: [0; 2], lowest: u64::MAX }
     }
 }
 
 impl Seen {
     fn add(&mut self, other: &Seen) {
         self.requests += other.requests;
-        self.sectors.iter_mut().zip(other.sectors).for_each(|(sum, more)| *sum += more);
+        for at in 0..2 {
+            self.sectors[at] += other.sectors[at];
+            self.stored[at] += other.stored[at];
+        }
         self.lowest = self.lowest.min(other.lowest);
     }
 
-    fn sectors(&self) -> u64 {
-        self.sectors[usize::from(self.lowest % SECTOR >= SECTOR / 2)]
+    /// All, and those of stores.
+    fn sectors(&self) -> [u64; 2] {
+        let further = usize::from(self.lowest % SECTOR >= SECTOR / 2);
+        [self.sectors[further], self.stored[further]]
     }
 }
 
@@ -143,7 +152,12 @@ impl GpuMemory {
     /// Pieces of 32 bytes, summed over requests.
     #[must_use]
     pub fn sectors(&self) -> u64 {
-        self.all().map(Seen::sectors).sum()
+        self.all().map(|seen| seen.sectors()[0]).sum()
+    }
+
+    /// Those of stores.
+    fn stored_sectors(&self) -> u64 {
+        self.all().map(|seen| seen.sectors()[1]).sum()
     }
 
     fn all(&self) -> impl Iterator<Item = &Seen> {
@@ -210,13 +224,14 @@ impl Asked {
         // A GPU accesses what lies at a multiple of its size alone.
         let lie = addresses.iter().fold(0, |all, address| all | address);
         self.element = self.element.min(1 << lie.trailing_zeros().min(15));
-        let times = u64::from(self.times);
+        let (times, stores) = (u64::from(self.times), u64::from(self.writes));
         for offset in (0..self.bytes).step_by(self.element.into()) {
             let bytes = u64::from(self.element.min(self.bytes - offset));
-            let sectors = |further| times * sectors(addresses, u64::from(offset) + further, bytes);
+            let sectors = [0, SECTOR / 2].map(|further| sectors(addresses, u64::from(offset) + further, bytes));
             self.seen.add(&Seen {
                 requests: times,
-                sectors: [sectors(0), sectors(SECTOR / 2)],
+                sectors: sectors.map(|one| times * one),
+                stored: sectors.map(|one| stores * one),
                 lowest: addresses.first().map_or(u64::MAX, |lowest| lowest.saturating_add(offset.into())),
             });
         }
@@ -361,6 +376,7 @@ impl Metric for GpuMeter {
             hits: self.hits + found.tables.requests,
             misses: self.misses,
             sectors: found.sectors(),
+            stored_sectors: found.stored_sectors(),
             missed_sectors: self.new_sectors,
         });
         Ok(Finding::new(found))

@@ -10,6 +10,7 @@
 //! column, in cycles, for passes that weigh instructions by their time, as papers on GPU compilers do.
 
 pub(crate) mod blocks;
+mod busy;
 mod fetches;
 mod gpu;
 mod latency;
@@ -21,6 +22,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::flow::Flow;
 use crate::llvm::{Function, Instruction, Value};
 
+pub(crate) use self::busy::{Busy, accesses_global, address};
 pub(crate) use self::fetches::{Choices, is_comparison, is_library_call};
 pub(crate) use self::on_gpu::OnGpu;
 

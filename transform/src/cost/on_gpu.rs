@@ -44,6 +44,11 @@ impl OnGpu {
         matches!(self, OnGpu::Gpu)
     }
 
+    /// Tenths as instructions.
+    pub(crate) fn in_instructions(self, tenths: i64) -> i64 {
+        (tenths + self.unit() / 2).div_euclid(self.unit())
+    }
+
     /// What has lanes wait around sides of a branch of which the longer takes so much.
     pub(crate) fn barriers(longest: i64) -> i64 {
         if longest > PREDICATED { BARRIERS } else { 0 }

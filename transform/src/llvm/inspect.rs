@@ -99,7 +99,7 @@ impl<'m> Instruction<'m> {
         }
     }
 
-    /// How many bytes a load reads or a store writes; none for other instructions.
+    /// How many bytes a load reads or a store writes; none for other instructions, and vectors of unknown length.
     #[must_use]
     pub fn access_size(self) -> Option<u64> {
         let of = match self.opcode() {
@@ -108,8 +108,7 @@ impl<'m> Instruction<'m> {
             Opcode::LLVMAtomicCmpXchg => self.operand(1).type_of(),
             _ => return None,
         };
-        // SAFETY: values that are loaded and stored have a size; the layout is the module's.
-        Some(unsafe { LLVMStoreSizeOfType(LLVMGetModuleDataLayout(self.module().raw()), of.raw()) })
+        of.layout().map(|(_, stored, _)| stored)
     }
 
     /// What a call of a function says about memory, on the call or on the function: LLVM's number for it (0: none is

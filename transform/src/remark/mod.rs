@@ -395,6 +395,8 @@ impl Reason {
                 ("branches", m.branches as i64),
                 ("apart", m.apart),
                 ("melded", m.melded),
+                ("saved", m.saved),
+                ("places", m.places as i64),
                 ("cycles", m.cycles),
                 ("loops", m.loops as i64),
                 ("phis", m.exit_phis as i64),

@@ -107,6 +107,7 @@ mod tests {
         let (loops, exit_phis, carried) = (8, 9, 10);
         let (score, pairs, selects, branches) = (20, 4, 5, 1);
         let (apart, melded, cycles) = (60, 35, -7);
+        let (saved, places) = (11, 2);
         let (loss, loss_of_turn) = (14, 15);
         let melding = Melding {
             loss,
@@ -118,6 +119,8 @@ mod tests {
             branches,
             apart,
             melded,
+            saved,
+            places,
             cycles,
             loops,
             exit_phis,

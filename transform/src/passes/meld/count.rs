@@ -297,7 +297,7 @@ impl<'m> Planner<'_, 'm> {
         cycles_melded += (outside.len() + exits.len()) as i64 + cycles_around.1;
         let apart = if all_sunk { melded } else { apart + before + constants * costs.unit() / 2 };
         let issued = [apart, melded];
-        let [apart, melded] = issued.map(|tenths| (tenths + costs.unit() / 2).div_euclid(costs.unit()));
+        let [apart, melded] = issued.map(|tenths| costs.in_instructions(tenths));
         let melding = Melding {
             case: self.candidate.case,
             score: (self.candidate.score * 100.0).round() as i64,
@@ -310,6 +310,8 @@ impl<'m> Planner<'_, 'm> {
             loops: self.blocks_in_loops(),
             exit_phis: self.exit_phis(),
             carried: self.carried(partner),
+            places: 0,
+            saved: apart - melded,
             loss: 0,
             loss_of_turn: 0,
         };

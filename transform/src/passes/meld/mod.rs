@@ -30,13 +30,14 @@
 //!    were one. `align` says how pairs are taken: the best first, or all by Needleman and Wunsch's alignment.
 //! 3. [`plan`]: the instructions of paired blocks, aligned by what a pair saves less the choices between its operands,
 //!    and less a branch for each gap. Then all is counted: what a GPU issues for both sides apart and melded, with
-//!    choices, branches and their barriers, for x86-64 by way of the processor's instructions (`cost/machine.rs`). A
-//!    pair that does not save more than an instruction and a fiftieth is left unchanged, whatever its score.
+//!    choices, branches and their barriers, for x86-64 by way of the processor's instructions (`cost/on_gpu.rs`); for
+//!    a GPU's code also what loads and stores take ([`traffic`]). A pair that does not save more than the time of an
+//!    instruction and a fiftieth is left unchanged, whatever its score.
 //! 4. [`surgery`]. Values from outside of both subgraphs meet in phis before the melded one; after it the paths part
 //!    again, unless both go on to one block.
 //! 5. Again, until nothing is left that can be melded; regions inside of others come after them. Then once more with
-//!    the first blocks of arms without one exit ([`arms`]; not with `once=yes`). The pipeline gives each use a
-//!    definition that dominates it; choices between the same values are made once.
+//!    arms that leave to two blocks, and the first blocks of others without one exit ([`arms`]; not with `once=yes`).
+//!    The pipeline gives each use a definition that dominates it; choices between the same values are made once.
 //!
 //! # Its place
 //! The optimiser sinks what both sides end with into one block, after which there is nothing left to meld, or a part of
@@ -57,11 +58,11 @@
 //! the optimiser's versions of one, with a test (of arrays that overlap, of counts) that is taken to be one for all
 //! lanes; without a line table they are not known. The remark says how many fetches of the processor lanes lose at
 //! most that stay together, each time and for each iteration of a loop inside (`loss.rs` explains that bound).
-//! Subgraphs with switches, calls that may unwind into a handler, allocas and convergent calls are left unchanged. For
-//! arms that return each by itself, or leave early to a block that other code leads to as well, only the first block up
-//! to that point is melded: the rest has no single exit. Costs assume that loops inside of a subgraph run ten
-//! iterations, that each side of a branch inside of it runs, and that lanes come by on both sides. What accesses of
-//! memory cost in time is not in them: melded accesses to two arrays are as many transactions as before.
+//! Subgraphs with switches, calls that may unwind into a handler, allocas and convergent calls are left unchanged. Of
+//! arms that return each by itself, or leave to more than two blocks together, only the first block up to that point is
+//! melded: the rest has no single exit. Costs assume that loops inside of a subgraph run ten iterations, that each side
+//! of a branch inside of it runs, and that lanes come by on both sides. What accesses of
+//! memory cost in time is not in them in a processor's code: the trace of a run says that.
 //!
 //! Source: Saumya, Sundararajah, Kulkarni, *CFM: SIMT thread divergence reduction by melding similar control-flow
 //! regions in GPGPU programs*, 2021. It runs instructions of one side for all lanes first and splits them out after, if
@@ -77,6 +78,7 @@ mod pairs;
 mod plan;
 mod region;
 mod surgery;
+mod traffic;
 
 use flowgraph::DepthFirst;
 use parameters::{Parameter, Values};
@@ -188,16 +190,16 @@ fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
     let options = Options::of(context);
     let mut looks = 0;
     let mut changed = false;
-    let mut fronts: Option<Vec<Block<'m>>> = None;
+    let mut split: Option<arms::Split<'m>> = None;
     loop {
         looks += function.blocks().len();
         let (melded, left) = sweep(context, options, &mut looks);
         changed |= melded > 0;
         let give_up = looks > MOST_LOOKS;
-        if melded == 0 && fronts.is_none() && !options.once && !give_up {
+        if melded == 0 && split.is_none() && !options.once && !give_up {
             let made = arms::split(context);
             let again = !made.is_empty();
-            fronts = Some(made);
+            split = Some(made);
             if again {
                 continue;
             }
@@ -210,7 +212,7 @@ fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
             if melded > 0 && give_up {
                 context.remark("subgraphs".to_owned(), Vec::new(), Reason::GoneOver { left: melded }, None);
             }
-            arms::join_again(fronts.unwrap_or_default());
+            split.unwrap_or_default().join_again();
             if changed {
                 gather::choose_once(context);
             }
@@ -244,6 +246,7 @@ fn sweep<'m>(context: &mut Context<'m>, options: Options, looks: &mut usize) -> 
         (context.flow(), context.dominators(), context.post_dominators(), context.loops());
     let analyses = region::Analyses { flow: &flow, dominators: &dominators, post: &post };
     let costs = context.costs();
+    let whole = plan::busy_with(context);
     let mut changed: FxHashSet<Block> = FxHashSet::default();
     let mut left = Vec::new();
     let mut melded = 0;
@@ -278,7 +281,8 @@ fn sweep<'m>(context: &mut Context<'m>, options: Options, looks: &mut usize) -> 
         }
         let callees = callees(&region, context);
         let depth = loops.depth(node);
-        let weights = plan::Weights { flow: &flow, loops: &loops, dominators: &dominators, callees: &callees, depth };
+        let weights =
+            plan::Weights { flow: &flow, loops: &loops, dominators: &dominators, callees: &callees, depth, whole };
         let mut taken = Vec::new();
         let candidates = pairs::choose(&region, &flow, costs, &callees, options);
         let mut known = plan::Known::default();
@@ -294,12 +298,11 @@ fn sweep<'m>(context: &mut Context<'m>, options: Options, looks: &mut usize) -> 
                 goes_on: places.get(number + 1).is_some_and(|next| *next == candidate.places.map(|place| place + 1)),
             };
             let plan = plan::plan(&region, &candidate, &weights, around, costs, options);
-            let gain = plan.melding.apart - plan.melding.melded;
+            let gain = plan.melding.saved;
             if plan.melding.pairs == 0 {
                 continue;
             }
-            let [apart, melded] = plan.issued;
-            let gains = apart - melded > MARGIN && (apart - melded) * LEAST_SHARE > apart;
+            let gains = plan.saved > MARGIN && plan.saved * LEAST_SHARE > plan.issued[0];
             if !gains && options.threshold >= 0 {
                 left.push(Left { first, reason: Reason::MeldWithoutProfit(plan.melding), gain: Some(gain) });
                 continue;

@@ -9,10 +9,12 @@ use super::pairs::{Candidate, body, can_be_speculated};
 use super::region::Region;
 use super::{MOST_PAIRS, Options};
 use crate::alignment::{Piece, align};
-use crate::cost::{Cost, CostModel, OnGpu};
+use crate::context::Context;
+use crate::cost::{Busy, Cost, CostModel, OnGpu};
 use crate::flow::Flow;
 use crate::llvm::{Block, Instruction, Value};
 use crate::remark::Melding;
+use crate::spmd::Machine;
 
 /// The number of iterations that a loop inside of a subgraph is taken to run, and how deep loops count.
 const TRIPS: i64 = 10;
@@ -41,6 +43,8 @@ pub(super) struct Plan<'m> {
     pub(super) melding: Melding,
     /// What a GPU issues for both sides apart, and melded, in tenths.
     pub(super) issued: [i64; 2],
+    /// What that saves of its time, in tenths of an instruction.
+    pub(super) saved: i64,
     /// What later pairs of the region find.
     pub(super) known: Known<'m>,
 }
@@ -63,6 +67,8 @@ pub(super) struct Weights<'a, 'm> {
     pub(super) callees: &'a FxHashMap<Value<'m>, Cost>,
     /// How deep in loops the region's branch is.
     pub(super) depth: u32,
+    /// What a GPU is busy with in the whole function, where the code is for one.
+    pub(super) whole: Option<Busy>,
 }
 
 impl<'m> Weights<'_, 'm> {
@@ -75,6 +81,32 @@ impl<'m> Weights<'_, 'm> {
         let depth = self.loops.depth(self.flow.node(block)).saturating_sub(self.depth);
         TRIPS.pow(depth.min(DEEPEST))
     }
+}
+
+/// What a GPU is busy with in a whole function. None for code of a processor, whose memory is not that of a GPU.
+pub(super) fn busy_with(context: &mut Context<'_>) -> Option<Busy> {
+    let (flow, loops) = (context.flow(), context.loops());
+    let module = flow.block(flowgraph::NodeId(0)).function().module();
+    let (costs, machine) = (OnGpu::of(module), Machine::of(module));
+    if !costs.is_gpu() {
+        return None;
+    }
+    let mut all = Busy::default();
+    for &block in flow.blocks() {
+        for i in block.instructions() {
+            let mut issued = costs.fetches(i, &|user| user.block() == Some(block));
+            if let Some(callee) = i.callee().filter(|callee| !callee.is_intrinsic() && !callee.is_inline_assembly()) {
+                issued += context.cost_of_call(callee).fetches * costs.unit();
+            }
+            all += Busy::of(i, machine).issuing(issued) * turns(loops.depth(flow.node(block)));
+        }
+    }
+    Some(all)
+}
+
+/// How often what is so deep in loops of the function is taken to run.
+pub(super) fn turns(depth: u32) -> i64 {
+    TRIPS.pow(depth.min(2 * DEEPEST))
 }
 
 /// The ways in which alignments are scored; the one that needs the fewest fetches is taken. Which operands will have to
@@ -240,10 +272,16 @@ impl<'a, 'm> Planner<'a, 'm> {
         let phis = self.joined_phis(&partner);
         partner.extend(phis.iter().map(|[a, b]| (a.as_value(), b.as_value())));
         let (mut melding, issued, chosen) = self.melding(&steps, &partner);
+        let (traffic, places) = self.traffic(&steps, &partner);
+        let saved = self.saved(issued, traffic);
+        melding.places = places;
+        if saved != issued[0] - issued[1] {
+            melding.saved = self.machine.in_instructions(saved);
+        }
         (melding.loss, melding.loss_of_turn) = self.loss(&steps, &partner, &phis, melding.carried);
         let known = self.left_behind(partner, chosen);
         let late = (0..self.candidate.cells.len()).map(|cell| self.is_late(cell)).collect();
-        Plan { steps, late, phis, melding, issued, known }
+        Plan { steps, late, phis, melding, issued, saved, known }
     }
 
     /// Instructions without a partner: under a branch of their own, unless the branch costs more than they do and they

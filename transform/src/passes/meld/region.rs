@@ -182,7 +182,7 @@ fn members(analyses: &Analyses<'_, '_>, entry: NodeId, exit: Option<NodeId>) -> 
 
 /// Whether the instructions of a block can be moved to another that the same lanes reach, and its branch be built
 /// again.
-fn can_be_taken_apart(block: Block<'_>) -> bool {
+pub(super) fn can_be_taken_apart(block: Block<'_>) -> bool {
     let terminator = block.terminator();
     let successors = terminator.successors();
     let plain = terminator.opcode() == Opcode::LLVMBr && (successors.len() == 1 || successors[0] != successors[1]);

@@ -1,4 +1,4 @@
-; meld taken: steered: subgraphs at ? and ?: block-with-region, score 48%: 6 pairs, 1 selects, 0 branches; lanes that part need about 24 instructions, melded 16, on a GPU; 18 cycles are saved; 0 blocks in loops, 0 phis at the exit, 0 values carried; where lanes agree at most 14 are lost, 0 more for each iteration of a loop
+; meld taken: steered: subgraphs at ? and ?: block-with-region, score 48%: 6 pairs, 1 selects, 0 branches; lanes that part need about 24 instructions, melded 16, on a GPU; 2 accesses go to two places, as many transactions as before; 18 cycles are saved; 0 blocks in loops, 0 phis at the exit, 0 values carried; where lanes agree at most 14 are lost, 0 more for each iteration of a loop
 
 define void @steered(ptr %in, ptr %out, i32 %x, i1 %c) {
 entry:

@@ -1,4 +1,4 @@
-; meld taken: carried: subgraphs at ? and ?: regions, score 50%: 6 pairs, 1 selects, 0 branches; lanes that part need about 186 instructions, melded 105, on a GPU; 116 cycles are saved; 1 blocks in loops, 1 phis at the exit, 1 values carried; where lanes agree at most 15 are lost, 0 more for each iteration of a loop
+; meld taken: carried: subgraphs at ? and ?: regions, score 50%: 6 pairs, 1 selects, 0 branches; lanes that part need about 186 instructions, melded 105, on a GPU; 2 accesses go to two places, as many transactions as before; 116 cycles are saved; 1 blocks in loops, 1 phis at the exit, 1 values carried; where lanes agree at most 15 are lost, 0 more for each iteration of a loop
 
 define i32 @carried(ptr %in, ptr %out, i32 %x, i64 %n, i1 %c) {
 entry:

@@ -1,4 +1,4 @@
-; meld taken: early: subgraphs at ? and ?: blocks, score 50%: 4 pairs, 1 selects, 0 branches; lanes that part need about 63 instructions, melded 37, on a GPU; 21 cycles are saved; 0 blocks in loops, 1 phis at the exit, 0 values carried; where lanes agree at most 10 are lost, 0 more for each iteration of a loop
+; meld taken: early: subgraphs at ? and ?: blocks, score 50%: 4 pairs, 1 selects, 0 branches; lanes that part need about 63 instructions, melded 37, on a GPU; 2 accesses go to two places, as many transactions as before; 21 cycles are saved; 0 blocks in loops, 1 phis at the exit, 0 values carried; where lanes agree at most 10 are lost, 0 more for each iteration of a loop
 ; meld left: early: subgraphs at ? and ?: lanes leave a part of an arm early, to a block that other code leads to as well
 ; meld left: little: subgraphs at ? and ?: lanes leave a part of an arm early, to a block that other code leads to as well
 

@@ -1,4 +1,4 @@
-; meld taken: apart: subgraphs at ? and ?: blocks, score 23%: 4 pairs, 2 selects, 1 branches; lanes that part need about 90 instructions, melded 87, on a GPU; 14 cycles are saved; 0 blocks in loops, 1 phis at the exit, 0 values carried; where lanes agree at most 19 are lost, 0 more for each iteration of a loop
+; meld taken: apart: subgraphs at ? and ?: blocks, score 23%: 4 pairs, 2 selects, 1 branches; lanes that part need about 90 instructions, melded 87, on a GPU; 1 accesses go to two places, as many transactions as before; 14 cycles are saved; 0 blocks in loops, 1 phis at the exit, 0 values carried; where lanes agree at most 19 are lost, 0 more for each iteration of a loop
 
 declare void @note(i32)
 
