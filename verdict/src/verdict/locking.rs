@@ -54,6 +54,9 @@ pub struct Locking {
     free: Option<(f64, f64)>,
     /// How many of the warps took the lock, where lanes of several did.
     warps: Option<u64>,
+    /// For how many locks lanes waited, and which share of that was for this one.
+    locks: usize,
+    of_waiting: f64,
 }
 
 impl Locking {
@@ -65,6 +68,7 @@ impl Locking {
         source: &mut Source,
     ) -> Option<Locking> {
         let rows = locks::rows(outcome.found::<Contention>()?, view, source);
+        let waiting: Vec<u64> = rows.iter().map(|row| row.used.waiting_slots).filter(|slots| *slots > 0).collect();
         let row = rows.into_iter().next().filter(|row| row.used.waiting_slots > 0)?;
         let port = outcome.lost_slots() as f64;
         let lost = trials.map(|trials| {
@@ -79,6 +83,8 @@ impl Locking {
             free: trials
                 .and_then(|trials| Some((efficiency(&trials.ignored, machine)?, halved(outcome, trials, machine)?))),
             warps: Some(row.used.warps).filter(|warps| *warps > 1),
+            locks: waiting.len(),
+            of_waiting: row.used.waiting_slots as f64 / waiting.iter().sum::<u64>() as f64,
             name: row.name,
             used: row.used,
         })
@@ -121,8 +127,7 @@ impl Locking {
             ),
         };
         let (kind, text) = without;
-        let without =
-            remedy(kind, free, Basis::Replayed, format!("{text} (--locks ignore, which leaves out all locks)"));
+        let without = remedy(kind, free, Basis::Replayed, format!("{text} ({})", self.all_left_out()));
         let shorten = (section > SHORT).then(|| {
             let text = format!(
                 "a lane runs {section:.0} instructions each time it holds {lock}: move half of them out of it, and \
@@ -131,6 +136,18 @@ impl Locking {
             remedy(Kind::Shorten, halved, Basis::About, text)
         });
         [meeting, shorten.flatten(), without].into_iter().flatten().collect()
+    }
+
+    /// What the gain without locks is of.
+    fn all_left_out(&self) -> String {
+        match self.locks {
+            1 => "--locks ignore, which leaves out all locks".to_owned(),
+            locks => format!(
+                "--locks ignore, which leaves out all {locks} locks for which lanes wait; {} of the waiting is for \
+                 this one",
+                share(self.of_waiting)
+            ),
+        }
     }
 
     /// Where the loss lies, in a sentence.
