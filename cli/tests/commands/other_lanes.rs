@@ -254,6 +254,7 @@ fn lanes_of_openmp_are_numbers_in_the_team() {
         let verdict = teams.verdict();
         // Half of the lanes have nothing to do in half of the regions.
         near(efficiency(&verdict), 0.75, &verdict);
+        assert!(verdict["warnings"].to_string().contains("32 threads if it can (OMP_NUM_THREADS=32)"), "{verdict}");
         let json = teams.json(&["-H", "ipdom,hanoi,minpc,wave,dwf", "--check"]);
         for result in json["results"].as_array().unwrap() {
             assert_eq!(result["lanes"], 8, "{result}");

@@ -99,8 +99,8 @@ fn deals_chunks(name: &str) -> bool {
     gomp || name.starts_with("__kmpc_dispatch_next") || name.starts_with("gomp_iter_dynamic_next")
 }
 
-/// Whether the program's own code in the lanes adds to a counter that all threads share. What takes away counts users of
-/// something (C++'s `shared_ptr`, the readers of a lock), which gives out no work.
+/// Whether the program's own code in the lanes adds to a counter that all threads share. What takes away counts the
+/// users of something (C++'s `shared_ptr`, the readers of a lock), which gives out no work.
 fn counts_up(view: &View) -> bool {
     let segments = view.segments();
     let own = segments.iter().filter(|(_, one)| view.module_role(one.start()) == Some(ModuleRole::Main));
