@@ -54,9 +54,8 @@ pub struct Locking {
     free: Option<(f64, f64)>,
     /// How many of the warps took the lock, where lanes of several did.
     warps: Option<u64>,
-    /// For how many locks lanes waited, and which share of that was for this one.
-    locks: usize,
-    of_waiting: f64,
+    /// For how many locks lanes wait that meet behind each, and which share of that is for this one; none for one lock.
+    among: Option<(usize, f64)>,
 }
 
 impl Locking {
@@ -68,7 +67,10 @@ impl Locking {
         source: &mut Source,
     ) -> Option<Locking> {
         let rows = locks::rows(outcome.found::<Contention>()?, view, source);
-        let waiting: Vec<u64> = rows.iter().map(|row| row.used.waiting_slots).filter(|slots| *slots > 0).collect();
+        // Lanes that part behind one lock come to the next one alone: what they would wait for there shows where they
+        // meet.
+        let meeting = trials.and_then(|trials| trials.meeting.as_ref()?.found::<Contention>());
+        let all = meeting.map(|contention| locks::rows(contention, view, source));
         let row = rows.into_iter().next().filter(|row| row.used.waiting_slots > 0)?;
         let port = outcome.lost_slots() as f64;
         let lost = trials.map(|trials| {
@@ -83,8 +85,7 @@ impl Locking {
             free: trials
                 .and_then(|trials| Some((efficiency(&trials.ignored, machine)?, halved(outcome, trials, machine)?))),
             warps: Some(row.used.warps).filter(|warps| *warps > 1),
-            locks: waiting.len(),
-            of_waiting: row.used.waiting_slots as f64 / waiting.iter().sum::<u64>() as f64,
+            among: all.and_then(|all| among(&all, &row.name)),
             name: row.name,
             used: row.used,
         })
@@ -140,12 +141,12 @@ impl Locking {
 
     /// What the gain without locks is of.
     fn all_left_out(&self) -> String {
-        match self.locks {
-            1 => "--locks ignore, which leaves out all locks".to_owned(),
-            locks => format!(
+        match self.among {
+            None => "--locks ignore, which leaves out all locks".to_owned(),
+            Some((locks, of_waiting)) => format!(
                 "--locks ignore, which leaves out all {locks} locks for which lanes wait; {} of the waiting is for \
                  this one",
-                share(self.of_waiting)
+                share(of_waiting)
             ),
         }
     }
@@ -178,6 +179,15 @@ impl Locking {
             "warps": self.used.warps,
         })
     }
+}
+
+/// How many of these locks are waited for, and which share of the waiting is for the one of this name.
+fn among(rows: &[locks::Row], name: &str) -> Option<(usize, f64)> {
+    let waited: Vec<&locks::Row> = rows.iter().filter(|row| row.used.waiting_slots > 0).collect();
+    let slots =
+        |rows: &mut dyn Iterator<Item = &&locks::Row>| rows.map(|row| row.used.waiting_slots).sum::<u64>() as f64;
+    let of_name = slots(&mut waited.iter().filter(|row| row.name == name));
+    (waited.len() > 1).then(|| (waited.len(), of_name / slots(&mut waited.iter())))
 }
 
 /// The efficiency of lanes that meet, if half of what is run in turns were run together.
