@@ -134,7 +134,7 @@ struct Replay {
     args: verbs::replay::Args,
 }
 
-/// `0.1.0 (commit 1234, with LLVM)`: releases are told the commit when they are built.
+/// `0.1.0 (commit 1234, with LLVM)`: build.rs knows the commit of a release.
 fn version() -> &'static str {
     static VERSION: LazyLock<String> = LazyLock::new(|| {
         let commit =

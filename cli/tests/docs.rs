@@ -242,4 +242,13 @@ fn the_first_trace_of_the_readme_runs_and_says_what_is_promised() {
         }
     }
     assert!(promises >= 4, "the section says what is printed");
+    // What its work computes is needed, whichever compiler builds it.
+    for build in ["gcc -O3", "clang-19 -O3"] {
+        let build = format!("{build} -g -pthread triangle.c -o other && trace -o other.bin ./other");
+        let json = format!("{build} >/dev/null && replay --region all --json -H minpc other.bin");
+        let output = shell(folder.path(), &json).output().unwrap();
+        let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let kept = found["results"][0]["thread_instructions"].as_u64();
+        assert!(kept > Some(30_000), "{build}: {kept:?}");
+    }
 }

@@ -102,7 +102,9 @@ impl Judge<'_> {
             return Ok(None);
         }
         let replayed = |locks: Locks| -> replay::Result<Option<Outcome>> {
-            let options = ReplayOptions { locks: Some(locks), ..self.plain() };
+            // Which locks lanes wait for where they meet behind each.
+            let measures = vec![Contention::measure()];
+            let options = ReplayOptions { locks: Some(locks), measures, ..self.plain() };
             Ok(prepared.replay(std::slice::from_ref(self.model), &options, None, &|_, _| {})?.into_iter().next())
         };
         let is_port = outcome.deadlock.is_none() && self.view.locks() != Locks::Simt;

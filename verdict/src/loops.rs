@@ -1,6 +1,6 @@
 //! The loops that lanes ran, and how the iterations (turns) of each would run as lanes.
 
-use attribution::Source;
+use attribution::{Line, Source};
 use heuristics::Spec;
 use replay::view::{Lanes, LoopRan, Region, View, ViewOptions, WhichLoops};
 use replay::{Prepared, ReplayOptions, Result};
@@ -22,7 +22,7 @@ pub struct Loop {
     pub ran: LoopRan,
     /// Its line, or its address.
     pub place: String,
-    /// Its function.
+    /// The function that has that line.
     pub function: String,
     /// Of its iterations as lanes, by the model that was asked for: lanes, and their SIMT efficiency where it has one.
     pub as_lanes: Option<(usize, Option<f64>)>,
@@ -63,9 +63,10 @@ pub fn of(question: &Question, trace: &Trace, source: &mut Source) -> Result<Loo
     let replay = ReplayOptions { warp_size: Some(warp_size), ..question.replay.clone() };
     let mut all = Vec::new();
     for (rank, ran) in view.loops_ran(warp_size)?.into_iter().enumerate() {
-        let line = source.line(ran.back).or_else(|| source.line(ran.header));
-        let place = line.map_or_else(|| ran.header.to_string(), |line| line.short());
-        let function = source.function(ran.header);
+        let line = source.loop_line(ran.back, ran.header);
+        let place = line.as_ref().map_or_else(|| ran.header.to_string(), Line::short);
+        let function = line.and_then(|line| line.functions.into_iter().next());
+        let function = function.unwrap_or_else(|| source.function(ran.header));
         let is_replayed = rank < REPLAYED && ran.turns <= MOST_LANES;
         let as_lanes = is_replayed.then(|| replayed(trace, &options, &ran, model, &replay)).transpose()?;
         all.push(Loop { ran, place, function, as_lanes });

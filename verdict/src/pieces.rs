@@ -127,8 +127,7 @@ pub(crate) fn turns(
         is_own && ran.depth == 1 && is_long && are_many && ran.instructions as f64 >= MOST_OF_IT * total
     };
     let ran = loops.iter().find(is_piece)?;
-    let place = source.line(ran.back).or_else(|| source.line(ran.header)).map(|line| line.short());
-    let place = place.unwrap_or_else(|| ran.header.to_string());
+    let place = source.loop_line(ran.back, ran.header).map_or_else(|| ran.header.to_string(), |line| line.short());
     let at: Vec<Pc> = place.parse::<Place>().ok()?.code(trace, source).into_iter().collect();
     (!at.is_empty()).then(|| Candidate {
         lanes: ViewOptions { lanes: Lanes::Iterations(WhichLoops::At(at)), ..asked.clone() },

@@ -171,17 +171,29 @@ impl<'t> Source<'t> {
         line_in(lines, address)
     }
 
-    /// Whether [`Source::line`] is this one, of a file that is named by the end of its path.
+    /// Whether [`Source::line`] or [`Source::own_line`] is this one, of a file that is named by the end of its path.
     pub fn is_at(&mut self, pc: Pc, file: &str, line: u32) -> bool {
         let binary = self.trace.module_of(pc).and_then(|module| self.in_binary(module, pc));
         let Some((lines, address)) = binary else { return false };
         let is_it = |of: &str, number: u32| number == line && Path::new(of).ends_with(file);
-        // What was inlined into what need not be read where the innermost line is known.
+        // What was inlined into what need not be read where the innermost line is known, and the program's own.
         let innermost = lines.find_location(address).ok().flatten();
         match innermost.and_then(|at| Some((at.file?, at.line.filter(|number| *number > 0)?))) {
-            Some((of, number)) => is_it(of, number),
-            None => line_in(lines, address).is_some_and(|found| is_it(&found.file, found.line)),
+            Some((of, number)) if is_it(of, number) || !is_of_library(of) => is_it(of, number),
+            _ => {
+                let all = frames_in(lines, address);
+                let own = all.iter().find(|line| !is_of_library(&line.file));
+                all.first().into_iter().chain(own).any(|found| is_it(&found.file, found.line))
+            }
         }
+    }
+
+    /// The line that users know a loop by, which goes back from `back` to `header`: the program's own, if one of them
+    /// is of such a line itself, else one into which code of a library was inlined, else that library's.
+    pub fn loop_line(&mut self, back: Pc, header: Pc) -> Option<Line> {
+        let mut each = |find: fn(&mut Self, Pc) -> Option<Line>| find(self, back).or_else(|| find(self, header));
+        let innermost = |source: &mut Self, pc| source.line(pc).filter(|line| !is_of_library(&line.file));
+        each(innermost).or_else(|| each(Self::own_line)).or_else(|| each(Self::line))
     }
 
     /// The line at an address, then those into which the instruction was inlined; of each the first function is the one

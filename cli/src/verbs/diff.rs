@@ -9,8 +9,8 @@ use std::process::ExitCode;
 use attribution::table::{Align, grouped};
 use attribution::unlike::{Facts, unlike};
 use attribution::{Source, locks, lost};
-use replay::ReplayOptions;
 use replay::metrics::Causes;
+use replay::{ReplayOptions, Unit};
 use report::Row;
 use serde_json::{Value, json};
 use verdict::{Balance, Subject};
@@ -207,7 +207,7 @@ impl Changed {
 }
 
 /// Numbers by their names.
-type Totals = [(&'static str, f64); 4];
+type Totals = Vec<(&'static str, f64)>;
 
 /// What was replayed, all of it together, and for each line: lane-slots lost in its fetches, lane-slots lost by lanes
 /// that parted there, and fetches.
@@ -246,12 +246,17 @@ fn by_line(
         source.notes().iter().for_each(|note| say!("lockstep: {note}"));
     }
     let sum = |of: fn(&replay::Outcome) -> u64| outcomes.iter().map(of).sum::<u64>() as f64;
-    let totals = [
+    let mut totals = vec![
         ("fetches", sum(|outcome| outcome.counts.fetches())),
         ("thread_instructions", sum(|outcome| outcome.counts.thread_instructions())),
         ("simt_efficiency", outcomes.first().and_then(replay::Outcome::simt_efficiency).unwrap_or_default()),
         ("lost_slots", sum(replay::Outcome::lost_slots)),
     ];
+    // The verdict's figure, of the GPU's instructions as it is.
+    if subject.unit() == Unit::Gpu {
+        totals.push(("gpu_issued", sum(|outcome| outcome.issued(Unit::Gpu))));
+        totals.push(("gpu_efficiency", outcomes.first().and_then(|one| subject.efficiency(one)).unwrap_or_default()));
+    }
     Ok((facts, totals, lines))
 }
 
@@ -264,7 +269,7 @@ impl Change {
     /// Whether it became better or worse, in a word. Nothing for numbers that are neither: more work is no fault.
     fn word(&self) -> &'static str {
         let more_is_better = match self.name {
-            "simt_efficiency" => true,
+            "simt_efficiency" | "gpu_efficiency" => true,
             "thread_instructions" | "lower_bound" => return "",
             _ => false,
         };
@@ -277,7 +282,7 @@ impl Change {
     }
 
     fn shown(&self, number: f64) -> String {
-        if self.name == "simt_efficiency" { format!("{number:.4}") } else { grouped(number as u64) }
+        if self.name.ends_with("_efficiency") { format!("{number:.4}") } else { grouped(number as u64) }
     }
 }
 

@@ -75,6 +75,7 @@ fn of_traces_the_lines_that_changed_are_named() {
         for name in ["fetches", "thread_instructions", "simt_efficiency", "lost_slots"] {
             assert_eq!(all[name][side].as_f64(), replayed["results"][0][name].as_f64(), "{name} of {trace}");
         }
+        assert_eq!(all["gpu_efficiency"][side], replayed["verdict"]["efficiency"], "{trace}");
     }
     assert!(diff.contains("(all)"), "{diff}");
     let same = json(&two, &two);

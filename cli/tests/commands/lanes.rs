@@ -513,7 +513,8 @@ fn loops_are_listed_with_what_their_turns_would_be_as_lanes() {
     let (outer, inner) = (&rows[0], &rows[1]);
     assert_eq!(
         (&outer["function"], &outer["entries"], &outer["iterations"]),
-        (&"main".into(), &1.into(), &PIXELS.into())
+        (&"draw".into(), &1.into(), &PIXELS.into()),
+        "inlined into main"
     );
     assert_eq!((&inner["function"], &inner["entries"]), (&"pixel".into(), &PIXELS.into()));
     assert!(outer["share"].as_f64().unwrap() > inner["share"].as_f64().unwrap());

@@ -23,7 +23,8 @@ impl Traced {
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("program");
         let mut build = Command::new(compiler[0]);
-        build.args(&compiler[1..]).args(["-O2", "-g", "-o"]).args([&program, source]);
+        let level = if compiler[0] == "rustc" { "-O" } else { "-O2" };
+        build.args(&compiler[1..]).args([level, "-g", "-o"]).args([&program, source]);
         let built = build.output().unwrap();
         assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
         let trace = folder.path().join("trace.bin").to_str().unwrap().to_owned();
@@ -286,12 +287,42 @@ fn collatz(mut n: u64) -> u64 {
 }
 
 #[test]
+fn loops_into_which_a_library_was_inlined_have_the_programs_own_lines() {
+    let queue = Traced::new(&["rustc", "--edition", "2021"], "full_queue.rs");
+    let loops = queue.json(&["--loops"]);
+    let loops = loops.as_array().unwrap();
+    let places: Vec<&str> = loops.iter().map(|row| row["loop"].as_str().unwrap()).collect();
+    let functions: Vec<&str> = loops.iter().map(|row| row["function"].as_str().unwrap()).collect();
+    assert!(functions.contains(&"full_queue::primes"), "{functions:?}");
+    // A lock that is not free at once is waited for in a function of the library that stands by itself.
+    let is_own = |(place, function): (&&str, &&str)| place.starts_with("full_queue.rs:") || function.contains("std::");
+    assert!(places.iter().zip(&functions).all(is_own), "{places:?} {functions:?}");
+    // The 128 items, and each of 8 threads finds the queue empty once.
+    let typed = places[0];
+    let lanes = queue.json(&["--loop", typed, "-H", "minpc"])["results"][0]["lanes"].clone();
+    assert_eq!((loops[0]["iterations"].as_u64(), lanes.as_u64()), (Some(136), Some(136)), "{typed}");
+    let verdict = queue.verdict();
+    if verdict["holds"] == false {
+        assert_eq!(verdict["items"]["typed"], format!("--loop {typed}"), "{verdict}");
+    }
+}
+
+#[test]
+fn those_who_share_something_are_no_counter_of_work() {
+    let verdict = Traced::new(CPP, "async_parts.cpp").verdict();
+    near(efficiency(&verdict), 0.75, &verdict);
+    assert_eq!(verdict["balance"]["schedule"], Value::Null, "{verdict}");
+    assert_eq!(verdict["warnings"], Value::Array(Vec::new()), "{verdict}");
+}
+
+#[test]
 fn lanes_of_openmp_are_numbers_in_the_team() {
     for compiler in with_openmp() {
         let teams = Traced::new(compiler, "omp_team_sizes.c");
         let verdict = teams.verdict();
         // Half of the lanes have nothing to do in half of the regions.
         near(efficiency(&verdict), 0.75, &verdict);
+        assert!(verdict["warnings"].to_string().contains("32 threads if it can (OMP_NUM_THREADS=32)"), "{verdict}");
         let json = teams.json(&["-H", "ipdom,hanoi,minpc,wave,dwf", "--check"]);
         for result in json["results"].as_array().unwrap() {
             assert_eq!(result["lanes"], 8, "{result}");

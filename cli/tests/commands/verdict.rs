@@ -153,6 +153,41 @@ int main(void) {
 }
 
 #[test]
+fn what_is_gained_without_several_locks_is_not_said_of_one() {
+    const LOCKS: &str = r"
+#include <pthread.h>
+static pthread_mutex_t often = PTHREAD_MUTEX_INITIALIZER, seldom = PTHREAD_MUTEX_INITIALIZER;
+static long all[2];
+static void add(pthread_mutex_t *lock, long *to, int times) {
+    for (int i = 0; i < times; i++) {
+        pthread_mutex_lock(lock);
+        ++*to;
+        pthread_mutex_unlock(lock);
+    }
+}
+static void *work(void *unused) {
+    (void)unused;
+    add(&often, &all[0], 300);
+    add(&seldom, &all[1], 100);
+    return 0;
+}
+int main(void) {
+    pthread_t threads[4];
+    for (long i = 0; i < 4; i++) pthread_create(&threads[i], 0, work, 0);
+    for (int i = 0; i < 4; i++) pthread_join(threads[i], 0);
+}";
+    let folder = tempfile::tempdir().unwrap();
+    let (source, program, trace) = (folder.path().join("two.c"), folder.path().join("two"), folder.path().join("t"));
+    std::fs::write(&source, LOCKS).unwrap();
+    build(&source, &program, &["-pthread"]);
+    succeed("trace", &["-o", trace.to_str().unwrap(), program.to_str().unwrap()]);
+    let told = succeed("replay", &[trace.to_str().unwrap()]);
+    let (_, share) = told.split_once("which leaves out all 2 locks for which lanes wait; ").expect("both locks");
+    let share: f64 = share.split_once("% of the waiting is for this one").unwrap().0.parse().unwrap();
+    assert!((60.0..90.0).contains(&share), "{told}");
+}
+
+#[test]
 fn warps_are_said_to_be_not_full_only_where_more_lanes_would_fill_them() {
     let traced = Traced::new("cli/tests/programs/generations.c", &[], &[]);
     // Three launches of four lanes: their warps have as many seats as there are lanes in all, unless told.

@@ -95,7 +95,7 @@ impl View {
         summary.lanes = lanes.len();
         summary.generations = lanes.last().map_or(0, |lane| lane.generation as usize + 1);
         summary.unsure_joins = unsure_joins;
-        summary.loops = loops;
+        summary.loops = loops.into_iter().filter(|seen| plan.can_keep(seen.pc)).collect();
         summary.own_locks = followed.own_locks();
         summary.unordered = unordered(trace, &plan, followed.unordered(&threads), own_locks.doubtful);
         summary.waits_for_work = threads.iter().any(|thread| thread.waits_for_others);

@@ -5,6 +5,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::{Pc, Trace};
 
 use super::blocks::BlockFacts;
+use super::code::filter::Class;
 use super::code::filter::Classifier;
 use super::first_look::code::calls;
 use super::first_look::episodes::Episodes;
@@ -50,6 +51,12 @@ pub(super) struct Plan {
 }
 
 impl Plan {
+    /// Whether lanes keep what runs in the segment that begins there.
+    pub fn can_keep(&self, start: Pc) -> bool {
+        let mut at = self.table.iter().filter(|(_, segment)| segment.start() == start);
+        at.any(|(id, _)| self.blocks.class(id) == Class::Keep)
+    }
+
     /// What follows from the options, and from what was found and chosen.
     pub fn new(
         trace: &Trace,

@@ -126,7 +126,7 @@ pub struct Summary {
     pub spin: u64,
     /// At how many places in the code the lanes begin, where only a part of the run was recorded; else 0.
     pub beginnings: usize,
-    /// Loops whose turns write no memory and that are replayed, those with the most instructions first.
+    /// Loops whose turns write no memory, in code that is replayed, those with the most instructions first.
     pub loops: Vec<LoopSeen>,
     /// The threads that are no lanes.
     pub left_out: Vec<LeftOut>,
@@ -189,7 +189,7 @@ impl Summary {
 
     /// The loops that look like waiting and are not left out, as that is not sure, those with the most instructions
     /// first. None where together they are a thousandth of the trace or less: that is nothing to speak of. Loops are
-    /// found in all of the trace, outside of the region too.
+    /// found in all of the trace, outside of the region too, except in code of which no lane keeps anything.
     pub fn waiting_loops_kept(&self) -> impl Iterator<Item = &LoopSeen> {
         let looks = || self.loops.iter().filter(|seen| seen.looks_like_waiting);
         let matters = looks().map(|seen| seen.instructions).sum::<u64>() > self.instructions / 1000;

@@ -9,7 +9,7 @@
 //! Where threads take pieces of work whenever they are free (a dynamic or guided schedule of OpenMP, a pool of threads,
 //! a common queue or counter), it is chance which lane got how much: another recording has other lanes.
 
-use machine::Operation;
+use machine::{Instruction, Operation};
 use replay::Outcome;
 use replay::view::View;
 use trace_format::{ModuleRole, Trace};
@@ -34,7 +34,7 @@ pub enum Schedule {
     Queue,
     /// Threads counted up a common counter (`lock xadd`).
     Counter,
-    /// Threads took locks of pthreads, as they do to reach a queue that is never empty.
+    /// Threads took locks, as they do to reach a queue that is never empty.
     Locks,
 }
 
@@ -60,7 +60,8 @@ impl Schedule {
         if counts_up(view) {
             return Some(Schedule::Counter);
         }
-        view.summary().takes_locks.then_some(Schedule::Locks)
+        let summary = view.summary();
+        (summary.takes_locks || !summary.own_locks.is_empty()).then_some(Schedule::Locks)
     }
 
     /// Whether this certainly decided, while recording, which lane ran what; else it may have.
@@ -98,12 +99,24 @@ fn deals_chunks(name: &str) -> bool {
     gomp || name.starts_with("__kmpc_dispatch_next") || name.starts_with("gomp_iter_dynamic_next")
 }
 
-/// Whether the program's own code in the lanes adds to a counter that all threads share.
+/// Whether the program's own code in the lanes adds to a counter that all threads share. What takes away counts the
+/// users of something (C++'s `shared_ptr`, the readers of a lock), which gives out no work.
 fn counts_up(view: &View) -> bool {
     let segments = view.segments();
     let own = segments.iter().filter(|(_, one)| view.module_role(one.start()) == Some(ModuleRole::Main));
-    let mut all = own.flat_map(|(id, _)| segments.listing(id).iter().flatten());
-    all.any(|instruction| instruction.is_atomic() && instruction.operation() == Operation::ExchangeAdd)
+    let mut all = own.map(|(id, _)| segments.listing(id).iter().flatten().collect::<Vec<_>>());
+    let adds = |one: &Instruction| one.is_atomic() && one.operation() == Operation::ExchangeAdd;
+    all.any(|listing| (0..listing.len()).any(|at| adds(&listing[at]) && !takes_away(&listing[..=at])))
+}
+
+/// Whether the last of these instructions, which run in a row, adds a constant below 0.
+fn takes_away(row: &[Instruction]) -> bool {
+    let [before @ .., last] = row else { return false };
+    let Some(added) = last.register(1) else { return false };
+    let set = before.iter().rfind(|one| one.writes() & added.register.bit() != 0);
+    let constant = set.filter(|one| one.operation() == Operation::Move).and_then(|one| one.constant(1));
+    // A move of 32 bits has no sign in the other half.
+    constant.is_some_and(|constant| if added.size == 4 { (constant as i32) < 0 } else { constant < 0 })
 }
 
 /// How evenly work is spread.

@@ -54,6 +54,8 @@ pub struct Locking {
     free: Option<(f64, f64)>,
     /// How many of the warps took the lock, where lanes of several did.
     warps: Option<u64>,
+    /// For how many locks lanes wait that meet behind each, and which share of that is for this one; none for one lock.
+    among: Option<(usize, f64)>,
 }
 
 impl Locking {
@@ -65,6 +67,10 @@ impl Locking {
         source: &mut Source,
     ) -> Option<Locking> {
         let rows = locks::rows(outcome.found::<Contention>()?, view, source);
+        // Lanes that part behind one lock come to the next one alone: what they would wait for there shows where they
+        // meet.
+        let meeting = trials.and_then(|trials| trials.meeting.as_ref()?.found::<Contention>());
+        let all = meeting.map(|contention| locks::rows(contention, view, source));
         let row = rows.into_iter().next().filter(|row| row.used.waiting_slots > 0)?;
         let port = outcome.lost_slots() as f64;
         let lost = trials.map(|trials| {
@@ -79,6 +85,7 @@ impl Locking {
             free: trials
                 .and_then(|trials| Some((efficiency(&trials.ignored, machine)?, halved(outcome, trials, machine)?))),
             warps: Some(row.used.warps).filter(|warps| *warps > 1),
+            among: all.and_then(|all| among(&all, &row.name)),
             name: row.name,
             used: row.used,
         })
@@ -121,8 +128,7 @@ impl Locking {
             ),
         };
         let (kind, text) = without;
-        let without =
-            remedy(kind, free, Basis::Replayed, format!("{text} (--locks ignore, which leaves out all locks)"));
+        let without = remedy(kind, free, Basis::Replayed, format!("{text} ({})", self.all_left_out()));
         let shorten = (section > SHORT).then(|| {
             let text = format!(
                 "a lane runs {section:.0} instructions each time it holds {lock}: move half of them out of it, and \
@@ -131,6 +137,18 @@ impl Locking {
             remedy(Kind::Shorten, halved, Basis::About, text)
         });
         [meeting, shorten.flatten(), without].into_iter().flatten().collect()
+    }
+
+    /// What the gain without locks is of.
+    fn all_left_out(&self) -> String {
+        match self.among {
+            None => "--locks ignore, which leaves out all locks".to_owned(),
+            Some((locks, of_waiting)) => format!(
+                "--locks ignore, which leaves out all {locks} locks for which lanes wait; {} of the waiting is for \
+                 this one",
+                share(of_waiting)
+            ),
+        }
     }
 
     /// Where the loss lies, in a sentence.
@@ -161,6 +179,15 @@ impl Locking {
             "warps": self.used.warps,
         })
     }
+}
+
+/// How many of these locks are waited for, and which share of the waiting is for the one of this name.
+fn among(rows: &[locks::Row], name: &str) -> Option<(usize, f64)> {
+    let waited: Vec<&locks::Row> = rows.iter().filter(|row| row.used.waiting_slots > 0).collect();
+    let slots =
+        |rows: &mut dyn Iterator<Item = &&locks::Row>| rows.map(|row| row.used.waiting_slots).sum::<u64>() as f64;
+    let of_name = slots(&mut waited.iter().filter(|row| row.name == name));
+    (waited.len() > 1).then(|| (waited.len(), of_name / slots(&mut waited.iter())))
 }
 
 /// The efficiency of lanes that meet, if half of what is run in turns were run together.

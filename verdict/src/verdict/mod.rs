@@ -446,10 +446,12 @@ fn warnings(
     }
     let together = filling::largest_launch(view);
     if figure.machine.is_some() && view.summary().cut.is_none() && (2..figure.lanes).contains(&together) {
+        let lanes = figure.lanes;
+        let is_openmp = view.summary().region.starts_with("OpenMP parallel regions");
+        let how = if is_openmp { format!(" (OMP_NUM_THREADS={lanes})") } else { String::new() };
         all.push(format!(
-            "at most {together} lanes run together, and the machine's warps have {}: more lanes share less. Run the \
-             program with {} threads if it can.",
-            figure.lanes, figure.lanes
+            "at most {together} lanes run together, and the machine's warps have {lanes}: more lanes share less. Run \
+             the program with {lanes} threads if it can{how}."
         ));
     }
     all

@@ -39,19 +39,61 @@ struct Walk<'a> {
     instructions: u64,
 }
 
+/// Instructions of a block of which each but the last leads to the one behind it, whoever runs them, and none but the
+/// last calls: to look at them once is enough.
+#[derive(Clone, Copy)]
+struct Straight {
+    first: Pc,
+    last: Known,
+    instructions: u64,
+    /// How many stack pointers are recorded, and what is added to the last of them, or to what it was before.
+    recorded: usize,
+    added: i64,
+}
+
+impl Straight {
+    fn of(row: &[Known]) -> Straight {
+        let add = |(recorded, added): (usize, i64), one: &Known| match one.sp {
+            SpEffect::Add(change) => (recorded, added + i64::from(change)),
+            SpEffect::Recorded => (recorded + 1, 0),
+        };
+        let (recorded, added) = row.iter().fold((0, 0), add);
+        Straight { first: row[0].pc, last: row[row.len() - 1], instructions: row.len() as u64, recorded, added }
+    }
+}
+
+/// What is known about a block.
+struct KnownBlock {
+    each: Vec<Known>,
+    rows: Vec<Straight>,
+}
+
+impl KnownBlock {
+    fn of(block: &Block) -> KnownBlock {
+        let at = |(index, instruction)| known(block, index, instruction);
+        let each: Vec<Known> = block.instructions.iter().enumerate().map(at).collect();
+        KnownBlock { rows: rows(&each), each }
+    }
+}
+
+fn rows(each: &[Known]) -> Vec<Straight> {
+    let leads = |one: &Known, next: &Known| match one.next {
+        Next::OneOf(targets) => one.back.is_none() && targets.contains(&Some(next.pc)),
+        Next::Anywhere | Next::Return => false,
+    };
+    each.chunk_by(leads).map(Straight::of).collect()
+}
+
 /// What is known about the blocks, worked out when each is first met: they run millions of times.
 #[derive(Default)]
-struct KnownBlocks(Vec<Option<Vec<Known>>>);
+struct KnownBlocks(Vec<Option<KnownBlock>>);
 
 impl KnownBlocks {
-    fn get(&mut self, trace: &Trace, id: BlockId) -> &[Known] {
+    fn get(&mut self, trace: &Trace, id: BlockId) -> &KnownBlock {
         if self.0.len() <= id.index() {
             self.0.resize_with(id.index() + 1, || None);
         }
-        self.0[id.index()].get_or_insert_with(|| {
-            let block = &trace.blocks()[id];
-            block.instructions.iter().enumerate().map(|(index, at)| known(block, index, at)).collect()
-        })
+        self.0[id.index()].get_or_insert_with(|| KnownBlock::of(&trace.blocks()[id]))
     }
 }
 
@@ -87,9 +129,9 @@ fn walk(trace: &Trace, whole: bool) {
         while let Some(item) = stream.next().unwrap() {
             assert!(!ended, "{}: something follows the end", walk.name);
             match item {
-                Item::Block { block, sps, .. } => walk.block(blocks.get(trace, block), sps),
+                Item::Block { block, sps, .. } => walk.rows(&blocks.get(trace, block).rows, sps),
                 Item::Partial { block, executed, sps, .. } => {
-                    walk.block(&blocks.get(trace, block)[..executed as usize], sps)
+                    walk.rows(&rows(&blocks.get(trace, block).each[..executed as usize]), sps)
                 }
                 Item::Event(event) => {
                     assert_eq!(items == 0, matches!(event, Event::ThreadStart { .. }), "{}: starts once", walk.name);
@@ -143,21 +185,18 @@ fn known(block: &Block, index: usize, instruction: &Instruction) -> Known {
 }
 
 impl Walk<'_> {
-    fn block(&mut self, instructions: &[Known], sps: &[u64]) {
+    fn rows(&mut self, rows: &[Straight], mut sps: &[u64]) {
         self.in_gap = false;
         assert!(self.sp_known, "{}: no stack pointer behind a gap", self.name);
-        let mut sps = sps.iter();
-        for instruction in instructions {
-            self.arrive(instruction.pc);
-            self.sp = match instruction.sp {
-                SpEffect::Add(change) => self.sp.wrapping_add_signed(change.into()),
-                SpEffect::Recorded => *sps.next().unwrap(),
-            };
-            self.instructions += 1;
-            self.next = instruction.next;
-            self.calls.extend(instruction.back.map(|back| (back, self.sp + 8)));
+        for row in rows {
+            self.arrive(row.first);
+            let recorded = sps.split_off(..row.recorded).expect("a stack pointer for each that is recorded");
+            self.sp = recorded.last().unwrap_or(&self.sp).wrapping_add_signed(row.added);
+            self.instructions += row.instructions;
+            self.next = row.last.next;
+            self.calls.extend(row.last.back.map(|back| (back, self.sp + 8)));
         }
-        assert!(sps.next().is_none());
+        assert!(sps.is_empty());
     }
 
     fn arrive(&mut self, pc: Pc) {
