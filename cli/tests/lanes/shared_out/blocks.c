@@ -1,5 +1,5 @@
 // Two blocks of 1,024 elements each, shared out to four threads: no thread goes round the loop of the blocks. An element
-// costs 1 to 8 turns. Right: 2 lanes, of 1,024 elements, which part in no more than the trip counts.
+// costs 1 to 8 turns. Right: 2 lanes of 1,024 elements each, a sixteenth of a warp.
 #include <stdio.h>
 
 enum { BLOCK = 1024 };
