@@ -1,6 +1,8 @@
 //! Tells the program of which commit it is, for `lockstep --version`: what `LOCKSTEP_COMMIT` says, or the file `commit`
 //! of a packaged crate, or git. Builds for tests are of no commit: they would be built again after each.
 
+#![allow(clippy::disallowed_macros, reason = "cargo reads what it prints")]
+
 use std::path::Path;
 use std::process::Command;
 
