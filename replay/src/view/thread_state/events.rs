@@ -179,7 +179,7 @@ impl ThreadState<'_> {
                 true => push_piece(batch, chunk.iterations(), piece),
                 false => {}
             }
-        } else {
+        } else if self.extents.is_open() {
             let stride = u32::try_from(chunk.stride.unsigned_abs()).unwrap_or(0);
             // A team's share of a loop is dealt to its threads once more.
             let iterations = chunk.iterations().filter(|_| !self.plan.distributes.contains(&chunk.site));

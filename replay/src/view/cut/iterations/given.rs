@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 use trace_format::{Kind, Pc};
 
 use super::loops::{LoopsOf, segment_of_place};
-use super::values::{AHEAD, CONSTANT, COUNT, MIXED, NUMBER, SHARE, STEPPED, State};
+use super::values::{CONSTANT, COUNT, MIXED, NUMBER, SHARE, STEPPED, State};
 
 /// Loops whose end hangs on what a runtime gave.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,9 +30,9 @@ pub(super) struct Given {
     /// Those of `loops` whose end is only a part of what a thread was given, as where a compiler vectorises or unrolls:
     /// a turn may be several iterations.
     pub in_parts: Vec<LoopId>,
-    /// Those of `loops` that begin at a number and end a constant behind one: blocks of iterations, it seems, which an
-    /// outer loop goes through.
-    ahead: Vec<LoopId>,
+    /// Those of `loops` that end so far behind a number, and do not themselves know how far they are: blocks of
+    /// elements, it may be, which an outer loop goes through.
+    ahead: FxHashMap<LoopId, i64>,
     /// Loops whose end hangs on what a runtime gave, and in whose turns threads wait for each other: no turn is a lane.
     pub with_barriers: Vec<LoopId>,
     /// Functions that ask whether their thread has any iteration, and have no such loop.
@@ -56,8 +56,8 @@ pub(super) struct Test {
     pub is_of_two: bool,
     /// Whether no lane took its other side.
     is_one_way: bool,
-    /// Whether it asks whether two values are the same.
-    is_equality: bool,
+    /// How far the one is from a number that it compares with another which is less far.
+    ahead: Option<i64>,
 }
 
 impl Tests {
@@ -106,7 +106,7 @@ impl Given {
         let mut tests: FxHashMap<NodeId, Test> = FxHashMap::default();
         let mut forking = Vec::new();
         let mut states: Vec<Option<State>> = vec![None; graph.node_count()];
-        let mut near: FxHashMap<(LoopId, NodeId), bool> = FxHashMap::default();
+        let mut ends: FxHashMap<(LoopId, NodeId), (bool, [Option<i64>; 2])> = FxHashMap::default();
         let mut left = Vec::new();
         for function in functions.iter().chain(pieces) {
             let Some(node) = loops.node_at(*function) else { continue };
@@ -170,16 +170,18 @@ impl Given {
                 test.is_of_bounds |= both && !of_one;
                 test.is_of_two |= state.compared.iter().all(|from| from & (NUMBER | CONSTANT) == NUMBER);
                 test.is_one_way = graph.successors(node).len() < 2;
-                test.is_equality = code.last().is_some_and(|last| is_equality(last));
+                test.ahead = match state.distances {
+                    [Some(one), Some(other)] if one.abs_diff(other) > 1 => Some(one.max(other)),
+                    _ => None,
+                };
             }
-            let is_ahead = state.compared.iter().all(|from| from & AHEAD != 0);
             for id in loops.around(node).filter(|_| is_branch) {
                 if graph.successors(node).iter().any(|next| !loops.contains(id, *next)) {
                     let facts = facts.entry(id).or_default();
                     facts.ends_by_number |= compared & (NUMBER | SHARE) != 0;
                     facts.by_whole |= compared & (NUMBER | SHARE) != 0 && compared & MIXED == 0;
-                    // What is known when all ways have been followed.
-                    near.insert((id, node), compared & (NUMBER | SHARE) != 0 && !is_ahead);
+                    // It is known when all ways have been followed.
+                    ends.insert((id, node), (compared & (NUMBER | SHARE) != 0, state.distances));
                     facts.by_two |= state.compared.iter().all(|from| from & (NUMBER | CONSTANT) == NUMBER);
                     facts.by_both |= state.compared.iter().all(|from| from & (NUMBER | MIXED) == NUMBER);
                 }
@@ -206,10 +208,10 @@ impl Given {
                 _ => {}
             }
         }
-        let is_near = |id: LoopId| near.iter().any(|((of, _), is_near)| *of == id && *is_near);
-        given.ahead = given.loops.iter().copied().filter(|id| !is_near(*id)).collect();
-        given.in_parts =
-            given.loops.iter().copied().filter(|id| !of(*id).by_whole || given.ahead.contains(id)).collect();
+        let by_number = |id: LoopId| ends.iter().filter(move |((of, _), (is_it, _))| *of == id && *is_it);
+        given.ahead =
+            given.loops.iter().filter_map(|id| Some((*id, ahead(by_number(*id).map(|(_, end)| end.1))?))).collect();
+        given.in_parts = given.loops.iter().copied().filter(|id| !of(*id).by_whole).collect();
         let places = loops;
         let Given { loops, of_chunks, cyclic, .. } = &mut given;
         loops.retain(|id| !of_chunks.contains(id));
@@ -238,17 +240,23 @@ impl Given {
         let graph = loops.graph();
         let mut all = Vec::new();
         let function = |id: &LoopId| function_of(loops.first(*id));
-        let near: Vec<Option<Pc>> = self.loops.iter().filter(|id| !self.ahead.contains(id)).map(function).collect();
-        let ahead = self.ahead.iter().map(function).filter(|function| !near.contains(function)).flatten();
+        let near: Vec<Option<Pc>> = self.loops.iter().filter(|id| !self.ahead.contains_key(id)).map(function).collect();
+        let ahead = self.ahead.keys().map(function).filter(|function| !near.contains(function)).flatten();
         let ahead: BTreeSet<Pc> = ahead.collect();
-        let is_inside = |node: NodeId| loops.around(node).any(|id| self.ahead.contains(&id));
+        let is_inside = |node: NodeId| loops.around(node).any(|id| self.ahead.contains_key(&id));
         for function in self.lost.iter().chain(&ahead) {
             let Some(entry) = loops.node_at(*function) else { continue };
             let own = reached(graph, [entry], |node| graph.successors(node).iter().copied());
             let has_ahead = ahead.contains(function);
             let is_behind = |node: &NodeId| {
                 let is_it = |test: Test| test.is_one_way && test.is_stepped && test.is_of_bounds;
-                let is_it = |test: Test| is_it(test) && !(has_ahead && test.is_equality);
+                // It compares the end of the block with that of all.
+                let ends_block = |test: Test| {
+                    self.ahead
+                        .iter()
+                        .any(|(id, by)| test.ahead == Some(*by) && function_of(loops.first(*id)) == Some(*function))
+                };
+                let is_it = |test: Test| is_it(test) && (!has_ahead || ends_block(test));
                 own[node.index()] && !is_inside(*node) && self.tests.of(*node).is_some_and(is_it)
             };
             let mut tests = graph.nodes().filter(is_behind);
@@ -266,6 +274,16 @@ impl Given {
         }
         all
     }
+}
+
+/// How far behind a number a loop ends, by what the two values of each of its tests are from numbers.
+fn ahead(ends: impl Iterator<Item = [Option<i64>; 2]>) -> Option<i64> {
+    let mut all = ends.map(|distances| match distances {
+        [Some(by), None] | [None, Some(by)] if by > 1 => Some(by),
+        _ => None,
+    });
+    let first = all.next()??;
+    all.all(|by| by == Some(first)).then_some(first)
 }
 
 /// Whether the function of this name has all threads of a team wait for each other.

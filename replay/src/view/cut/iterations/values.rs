@@ -11,6 +11,9 @@ pub(super) struct Value {
     pub from: u8,
     /// How often the thread's number is in it, where it is a sum: as long as that is known.
     pub times: Option<i64>,
+    /// How far it is from what the runtime gave, or from what was made of that without constants: as long as that is
+    /// known.
+    pub added: Option<i64>,
     /// It is the address of a slot: in which frame (a new one begins where the stack is aligned), and where there.
     pub slot: Option<(u32, i64)>,
 }
@@ -27,22 +30,40 @@ pub(super) const STEPPED: u8 = 8;
 pub(super) const MIXED: u8 = 16;
 /// It is compared with a constant.
 pub(super) const CONSTANT: u8 = 32;
-/// The constant that was added is above 0.
-pub(super) const AHEAD: u8 = 64;
 
 /// What a number may be multiplied with that counts something of so many bytes.
 const MOST_BYTES: i64 = 1 << 16;
 
 impl Value {
+    /// What a runtime gave.
+    fn given(from: u8) -> Value {
+        Value { from, added: Some(0), ..Value::default() }
+    }
+
+    /// One of both.
+    fn or(self, other: Value) -> Value {
+        Value { from: self.from | other.from, added: self.added_of_either(other), ..Value::default() }
+    }
+
     /// How often the thread's number is in it.
     fn times(self) -> Option<i64> {
         if self.from & NUMBER == 0 { Some(0) } else { self.times }
     }
 
+    /// What it is where one of two ways led: how far it is from a number is known if only one of them has one.
+    fn added_of_either(self, other: Value) -> Option<i64> {
+        match (self.from, other.from) {
+            (0, 0) => None,
+            (0, _) => other.added,
+            (_, 0) => self.added,
+            _ => self.added.filter(|added| other.added == Some(*added)),
+        }
+    }
+
     /// A sum in which it is so often; where it has cancelled out, only what hangs on the number of threads is left.
     fn summed(self, times: Option<i64>) -> Value {
-        let kept = if times == Some(0) { self.from & (COUNT | SHARE | MIXED) } else { self.from };
-        Value { from: kept, times, ..self }
+        let from = if times == Some(0) { self.from & (COUNT | SHARE | MIXED) } else { self.from };
+        Value { from, times, added: self.added.filter(|_| from != 0), ..self }
     }
 }
 
@@ -51,8 +72,9 @@ impl Value {
 pub(super) struct State {
     pub registers: [Value; 16],
     pub slots: FxHashMap<(u32, i64), Value>,
-    /// Where the two values come from that were compared last.
+    /// Where the two values come from that were compared last, and how far they are from numbers.
     pub compared: [u8; 2],
+    pub distances: [Option<i64>; 2],
 }
 
 /// What a call gives a thread.
@@ -96,12 +118,14 @@ impl State {
         let before = self.clone();
         for (own, other) in self.registers.iter_mut().zip(&other.registers) {
             own.times = own.times().filter(|times| other.times() == Some(*times));
+            own.added = own.added_of_either(*other);
             own.from |= other.from;
             own.slot = own.slot.filter(|slot| other.slot == Some(*slot));
         }
         for (slot, value) in &other.slots {
             let own = self.slots.entry(*slot).or_insert(*value);
             own.times = own.times().filter(|times| value.times() == Some(*times));
+            own.added = own.added_of_either(*value);
             own.from |= value.from;
             own.slot = own.slot.filter(|slot| value.slot == Some(*slot));
         }
@@ -149,7 +173,9 @@ impl State {
     /// The instruction runs; `called` is the name of the function that it calls.
     pub fn run(&mut self, instruction: Instruction, called: Option<&str>) {
         if instruction.flags_written() != 0 {
-            let operands = [0, 1].map(|index| self.value(instruction.operand(index), instruction).from);
+            let values = [0, 1].map(|index| self.value(instruction.operand(index), instruction));
+            let operands = values.map(|value| value.from);
+            self.distances = values.map(|value| value.added.filter(|_| value.from & NUMBER != 0));
             let is_one = instruction.operand(0) == instruction.operand(1);
             self.compared = match instruction.operation() {
                 Operation::Compare if matches!(instruction.operand(1), Operand::Constant(_)) => {
@@ -178,10 +204,7 @@ impl State {
                 };
                 let mut from = one.from | other.from;
                 match by {
-                    Operand::Constant(by) if operator == Operator::Add && from & NUMBER != 0 => {
-                        let is_ahead = (by > 0) != (instruction.operation() == Operation::Subtract);
-                        from |= STEPPED | if is_ahead { AHEAD } else { 0 };
-                    }
+                    Operand::Constant(_) if operator == Operator::Add && from & NUMBER != 0 => from |= STEPPED,
                     by if operator == Operator::Xor && by == acc => from = 0,
                     // What spreads numbers, as a hash does, is no size of what they count.
                     Operand::Constant(by) if operator == Operator::Multiply && by.abs() > MOST_BYTES && from != 0 => {
@@ -198,7 +221,13 @@ impl State {
                     (Operator::Multiply, Operand::Constant(by)) => one.times().map(|one| one.wrapping_mul(by)),
                     _ => None,
                 };
-                self.set(to, Value { from, times, slot }.summed(times), instruction);
+                let added = match (operator, by) {
+                    (Operator::Add, Operand::Constant(by)) => one.added.and_then(|added| added.checked_add(by)),
+                    (Operator::Add, _) => Some(0),
+                    (Operator::Select, _) => one.added_of_either(other),
+                    _ => one.added.filter(|added| *added == 0),
+                };
+                self.set(to, Value { from, times, added, slot }.summed(times), instruction);
             }
             Step::Other => self.other(instruction),
         }
@@ -210,15 +239,15 @@ impl State {
         }
         self.registers[Register::SP.index()] = match instruction.sp() {
             SpEffect::Add(by) => {
-                Value { from: 0, times: None, slot: sp.slot.map(|(frame, at)| (frame, at + i64::from(by))) }
+                Value { slot: sp.slot.map(|(frame, at)| (frame, at + i64::from(by))), ..Value::default() }
             }
             // What aligns the stack begins another frame, and so does what ends this one; not what takes it back to a
             // place in it.
             SpEffect::Recorded => match self.registers[Register::SP.index()].slot {
                 Some(slot) if matches!(instruction.step(), Step::Copy { .. } | Step::Update { .. }) => {
-                    Value { from: 0, times: None, slot: Some(slot) }
+                    Value { slot: Some(slot), ..Value::default() }
                 }
-                _ => Value { from: 0, times: None, slot: sp.slot.map(|(frame, _)| (frame + 1, 0)) },
+                _ => Value { slot: sp.slot.map(|(frame, _)| (frame + 1, 0)), ..Value::default() },
             },
         };
     }
@@ -231,16 +260,22 @@ impl State {
             .filter_map(|i| instruction.register(i))
             .map(|part| part.register)
             .collect();
-        let mut from = 0;
+        let mut read = Value::default();
         for used in instruction.uses() {
             let register = used.part.register;
             if used.access.reads && (named.contains(&register) || !addresses.contains(&register)) {
-                from |= self.register(register).from;
+                read = read.or(self.register(register));
             }
         }
         if instruction.memory().first().is_some_and(|memory| memory.access.reads) {
-            from |= self.value(Operand::Memory, instruction).from;
+            read = read.or(self.value(Operand::Memory, instruction));
         }
+        let Value { mut from, added, .. } = read;
+        let added = match instruction.operation() {
+            Operation::ShiftLeft => added.filter(|added| *added == 0),
+            Operation::Address => instruction.address().map(|memory| memory.displacement),
+            _ => added,
+        };
         // What divides by a count makes a share, and a part of a share.
         let is_whole = matches!(
             instruction.operation(),
@@ -256,11 +291,15 @@ impl State {
         let times = self.times_of_other(instruction);
         for used in instruction.uses().iter().filter(|used| used.access.writes) {
             if let Some(own) = self.registers.get_mut(used.part.register.index()) {
-                *own = Value { from, times, slot: None }.summed(times);
+                *own = Value { from, times, added, slot: None }.summed(times);
             }
         }
         if instruction.memory().first().is_some_and(|memory| memory.access.writes) {
-            self.set(Operand::Memory, Value { from, times: None, slot: None }, instruction);
+            self.set(
+                Operand::Memory,
+                Value { from, added: added.filter(|_| from != 0), ..Value::default() },
+                instruction,
+            );
         }
     }
 
@@ -295,7 +334,7 @@ impl State {
         let bounds = [(u32::MAX, 7, [0, 8]), (u32::MAX - 1, 6, [0x28, 0x30])];
         for (frame, register, places) in bounds {
             self.registers[register].slot = Some((frame, 0));
-            self.slots.extend(places.map(|at| ((frame, at), Value { from: NUMBER, ..Value::default() })));
+            self.slots.extend(places.map(|at| ((frame, at), Value::given(NUMBER))));
         }
     }
 
@@ -308,7 +347,7 @@ impl State {
                 .into_iter()
                 .flat_map(|(frame, sp)| (0..FURTHER_ARGUMENTS).map(move |index| (frame, sp + 8 * index)));
             let steps: Vec<(u32, i64)> = further.filter_map(|slot| self.slots.get(&slot)?.slot).collect();
-            let given = |from| move |slot| (slot, Value { from, times: None, slot: None });
+            let given = |from| move |slot| (slot, Value::given(from));
             self.slots.extend(bounds.into_iter().map(given(NUMBER)));
             self.slots.extend(steps.into_iter().map(given(COUNT)));
         }
@@ -319,6 +358,6 @@ impl State {
             Some(Gives::Count) => COUNT,
             _ => 0,
         };
-        self.registers[Register::AX.index()] = Value { from, times: Some(1), slot: None };
+        self.registers[Register::AX.index()] = Value { times: Some(1), ..Value::given(from) };
     }
 }
