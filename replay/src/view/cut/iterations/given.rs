@@ -106,7 +106,7 @@ impl Given {
         let mut tests: FxHashMap<NodeId, Test> = FxHashMap::default();
         let mut forking = Vec::new();
         let mut states: Vec<Option<State>> = vec![None; graph.node_count()];
-        let mut ends: FxHashMap<(LoopId, NodeId), (bool, [Option<i64>; 2])> = FxHashMap::default();
+        let mut ends: FxHashMap<(LoopId, NodeId), [Option<i64>; 2]> = FxHashMap::default();
         let mut left = Vec::new();
         for function in functions.iter().chain(pieces) {
             let Some(node) = loops.node_at(*function) else { continue };
@@ -181,7 +181,9 @@ impl Given {
                     facts.ends_by_number |= compared & (NUMBER | SHARE) != 0;
                     facts.by_whole |= compared & (NUMBER | SHARE) != 0 && compared & MIXED == 0;
                     // It is known when all ways have been followed.
-                    ends.insert((id, node), (compared & (NUMBER | SHARE) != 0, state.distances));
+                    if compared & (NUMBER | SHARE) != 0 {
+                        ends.insert((id, node), state.distances);
+                    }
                     facts.by_two |= state.compared.iter().all(|from| from & (NUMBER | CONSTANT) == NUMBER);
                     facts.by_both |= state.compared.iter().all(|from| from & (NUMBER | MIXED) == NUMBER);
                 }
@@ -208,9 +210,8 @@ impl Given {
                 _ => {}
             }
         }
-        let by_number = |id: LoopId| ends.iter().filter(move |((of, _), (is_it, _))| *of == id && *is_it);
-        given.ahead =
-            given.loops.iter().filter_map(|id| Some((*id, ahead(by_number(*id).map(|(_, end)| end.1))?))).collect();
+        let of_loop = |id: LoopId| ends.iter().filter(move |((of, _), _)| *of == id).map(|(_, distances)| *distances);
+        given.ahead = given.loops.iter().filter_map(|id| Some((*id, ahead(of_loop(*id))?))).collect();
         given.in_parts = given.loops.iter().copied().filter(|id| !of(*id).by_whole).collect();
         let places = loops;
         let Given { loops, of_chunks, cyclic, .. } = &mut given;
