@@ -81,6 +81,8 @@ pub(crate) static ENTRY: Entry = Entry {
 
 /// A sector of NVIDIA's caches, in bytes.
 const SECTOR: u64 = 32;
+/// The bytes of a line of the first-level cache, of which it reads one a clock.
+const LINE: u64 = 128;
 
 /// So many bytes below its end, memory is taken for a stack: Linux's limit.
 const MOST_STACK: u64 = 8 << 20;
@@ -93,13 +95,15 @@ struct Seen {
     sectors: [u64; 2],
     /// Those of stores.
     stored: [u64; 2],
+    /// Lines of 128 bytes of loads.
+    lines: [u64; 2],
     /// The lowest address.
     lowest: u64,
 }
 
 impl Default for Seen {
     fn default() -> Seen {
-        Seen { requests: 0, sectors: [0; 2], stored: [0; 2], lowest: u64::MAX }
+        Seen { requests: 0, sectors: [0; 2], stored: [0; 2], lines: [0; 2], lowest: u64::MAX }
     }
 }
 
@@ -109,14 +113,15 @@ impl Seen {
         for at in 0..2 {
             self.sectors[at] += other.sectors[at];
             self.stored[at] += other.stored[at];
+            self.lines[at] += other.lines[at];
         }
         self.lowest = self.lowest.min(other.lowest);
     }
 
-    /// All, and those of stores.
-    fn sectors(&self) -> [u64; 2] {
+    /// All, those of stores, and the lines of loads.
+    fn sectors(&self) -> [u64; 3] {
         let further = usize::from(self.lowest % SECTOR >= SECTOR / 2);
-        [self.sectors[further], self.stored[further]]
+        [self.sectors[further], self.stored[further], self.lines[further]]
     }
 }
 
@@ -158,6 +163,11 @@ impl GpuMemory {
     /// Those of stores.
     fn stored_sectors(&self) -> u64 {
         self.all().map(|seen| seen.sectors()[1]).sum()
+    }
+
+    /// Lines of 128 bytes, summed over loads.
+    fn loaded_lines(&self) -> u64 {
+        self.all().map(|seen| seen.sectors()[2]).sum()
     }
 
     fn all(&self) -> impl Iterator<Item = &Seen> {
@@ -227,11 +237,14 @@ impl Asked {
         let (times, stores) = (u64::from(self.times), u64::from(self.writes));
         for offset in (0..self.bytes).step_by(self.element.into()) {
             let bytes = u64::from(self.element.min(self.bytes - offset));
-            let sectors = [0, SECTOR / 2].map(|further| sectors(addresses, u64::from(offset) + further, bytes));
+            let pieces =
+                |size: u64| [0, SECTOR / 2].map(|further| pieces(size, addresses, u64::from(offset) + further, bytes));
+            let (sectors, lines) = (pieces(SECTOR), pieces(LINE));
             self.seen.add(&Seen {
                 requests: times,
                 sectors: sectors.map(|one| times * one),
                 stored: sectors.map(|one| stores * one),
+                lines: lines.map(|one| (times - stores) * one),
                 lowest: addresses.first().map_or(u64::MAX, |lowest| lowest.saturating_add(offset.into())),
             });
         }
@@ -262,7 +275,7 @@ impl GpuMeter {
     /// So many lanes call a function that reads its table so often.
     fn read_table(&mut self, loads: u8, lanes: usize) {
         let (requests, sectors) = (u64::from(loads), u64::from(loads) * lanes.min(2) as u64);
-        self.tables.add(&Seen { requests, sectors: [sectors; 2], ..Seen::default() });
+        self.tables.add(&Seen { requests, sectors: [sectors; 2], lines: [sectors; 2], ..Seen::default() });
     }
 
     /// Counts what these lanes access, behind so many addresses, in these instructions of a segment, of which the first
@@ -317,12 +330,12 @@ fn global(lane: &Accessed, operand: usize) -> Option<u64> {
     (lane.in_stack(address).is_none() && !is_shared(address)).then_some(address)
 }
 
-/// How many sectors so many bytes take, so far behind each of these addresses, which are sorted.
-fn sectors(addresses: &[u64], offset: u64, bytes: u64) -> u64 {
+/// How many pieces of this size so many bytes lie in, so far behind each of these addresses, which are sorted.
+fn pieces(size: u64, addresses: &[u64], offset: u64, bytes: u64) -> u64 {
     let (mut all, mut next) = (0, 0);
     for address in addresses {
         let begin = address.wrapping_add(offset);
-        let (first, last) = (begin / SECTOR, begin.saturating_add(bytes - 1) / SECTOR);
+        let (first, last) = (begin / size, begin.saturating_add(bytes - 1) / size);
         let first = first.max(next);
         if first <= last {
             all += last - first + 1;
@@ -377,6 +390,7 @@ impl Metric for GpuMeter {
             misses: self.misses,
             sectors: found.sectors(),
             stored_sectors: found.stored_sectors(),
+            loaded_lines: found.loaded_lines(),
             missed_sectors: self.new_sectors,
         });
         Ok(Finding::new(found))
@@ -389,10 +403,11 @@ mod tests {
 
     #[test]
     fn sectors_are_those_that_bytes_lie_in() {
-        assert_eq!(sectors(&[0x1000, 0x1008, 0x1010, 0x1018], 0, 8), 1);
-        assert_eq!(sectors(&[0x101f], 0, 1), 1);
-        assert_eq!(sectors(&[0x101f], 0, 2), 2);
-        assert_eq!(sectors(&[0x1000, 0x1000, 0x1040], 16, 16), 2);
-        assert_eq!(sectors(&[0x1010, 0x1018, 0x1020], 0, 16), 2);
+        assert_eq!(pieces(SECTOR, &[0x1000, 0x1008, 0x1010, 0x1018], 0, 8), 1);
+        assert_eq!(pieces(SECTOR, &[0x101f], 0, 1), 1);
+        assert_eq!(pieces(SECTOR, &[0x101f], 0, 2), 2);
+        assert_eq!(pieces(SECTOR, &[0x1000, 0x1000, 0x1040], 16, 16), 2);
+        assert_eq!(pieces(SECTOR, &[0x1010, 0x1018, 0x1020], 0, 16), 2);
+        assert_eq!(pieces(LINE, &[0x1010, 0x1018, 0x1070, 0x1100], 0, 16), 2);
     }
 }

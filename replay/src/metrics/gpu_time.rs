@@ -11,7 +11,8 @@
 //!
 //! - *latency*: the longest warp; or all of its warps, as many at a time as it holds;
 //! - *issue*: its instructions, so many in a nanosecond;
-//! - *cache*: the sectors of its loads, so many in a nanosecond;
+//! - *cache*: the lines of 128 bytes of its loads, one a clock, so many in a nanosecond: a load whose lanes go to 32
+//!   lines takes as long as 32 whose lanes lie side by side;
 //! - *stores*: those of its stores, which go through that cache, so many in a nanosecond;
 //! - *memory*: the sectors of its misses, so many in a nanosecond.
 //!
@@ -30,7 +31,7 @@
 //!
 //! Worked number: one warp of an H200 issues 1,000 instructions, and loads from 10 new sectors and 20 that it had:
 //! 3 x 1,000 + 268 x 10 + 14 x 20 = 5,960 ns, and 2,100 for the launch: 8.06 us, bound by latency. A multiprocessor
-//! that is full of such warps holds 64: 5,960 / 64 = 93 ns a warp by latency, 1,000 / 6 = 167 by issue, 30 / 6 = 5 by
+//! that is full of such warps holds 64: 5,960 / 64 = 93 ns a warp by latency, 1,000 / 6 = 167 by issue, 30 / 1.5 = 20 by
 //! the cache, 10 / 1.14 = 9 by memory. On 132 of them that is 1.3 ns, bound by issue.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -58,6 +59,8 @@ pub(crate) struct Work {
     pub sectors: u64,
     /// Those of stores.
     pub stored_sectors: u64,
+    /// The lines of 128 bytes of loads, each time that one is accessed.
+    pub loaded_lines: u64,
     /// Those of misses.
     pub missed_sectors: u64,
 }
@@ -126,8 +129,8 @@ struct Gpu {
     held: usize,
     /// Instructions that a multiprocessor issues in a nanosecond.
     issued: f64,
-    /// Sectors that its first-level cache reads in a nanosecond, and that go through it.
-    loaded_sectors: f64,
+    /// Lines of 128 bytes that its first-level cache reads in a nanosecond, and sectors that go through it.
+    loaded_lines: f64,
     stored_sectors: f64,
     /// Sectors that it gets from memory in a nanosecond.
     missed_sectors: f64,
@@ -143,7 +146,7 @@ const H200: Gpu = Gpu {
     block: 256,
     held: 2048,
     issued: 6.0,
-    loaded_sectors: 6.0,
+    loaded_lines: 1.5,
     stored_sectors: 1.0,
     missed_sectors: 1.14,
 };
@@ -159,7 +162,7 @@ struct Busy {
     /// The time of all, each by the room that it takes: 1 for all lanes that a multiprocessor holds.
     rooms: f64,
     instructions: f64,
-    loaded_sectors: f64,
+    loaded_lines: f64,
     stored_sectors: f64,
     missed_sectors: f64,
 }
@@ -171,7 +174,7 @@ impl Busy {
         self.longest = self.longest.max(time);
         self.rooms += time * work.lanes as f64 / gpu.held as f64;
         self.instructions += instructions;
-        self.loaded_sectors += (work.sectors - work.stored_sectors) as f64;
+        self.loaded_lines += work.loaded_lines as f64;
         self.stored_sectors += work.stored_sectors as f64;
         self.missed_sectors += work.missed_sectors as f64;
     }
@@ -181,7 +184,7 @@ impl Busy {
         let bounds = [
             (self.rooms, Bound::Latency),
             (self.instructions / gpu.issued, Bound::Issue),
-            (self.loaded_sectors / gpu.loaded_sectors, Bound::Cache),
+            (self.loaded_lines / gpu.loaded_lines, Bound::Cache),
             (self.stored_sectors / gpu.stored_sectors, Bound::Stores),
             (self.missed_sectors / gpu.missed_sectors, Bound::Memory),
         ];
@@ -257,6 +260,7 @@ mod tests {
         misses: 10,
         sectors: 30,
         stored_sectors: 0,
+        loaded_lines: 30,
         missed_sectors: 10,
     };
 
@@ -284,11 +288,11 @@ mod tests {
 
     #[test]
     fn a_full_gpu_is_bound_by_what_it_has_least_of() {
-        let none = Work { tenths: 10, hits: 0, misses: 0, sectors: 0, missed_sectors: 0, ..WARP };
+        let none = Work { tenths: 10, hits: 0, misses: 0, sectors: 0, loaded_lines: 0, missed_sectors: 0, ..WARP };
         for (work, bound, nanoseconds) in [
             (Work { tenths: 10_000, ..none }, Bound::Issue, 1000.0 / 6.0),
-            (Work { hits: 10, sectors: 960, ..none }, Bound::Cache, 160.0),
-            (Work { hits: 10, sectors: 960, stored_sectors: 320, ..none }, Bound::Stores, 320.0),
+            (Work { hits: 10, sectors: 960, loaded_lines: 240, ..none }, Bound::Cache, 160.0),
+            (Work { hits: 10, stored_sectors: 320, loaded_lines: 240, ..none }, Bound::Stores, 320.0),
             (Work { misses: 1, sectors: 32, missed_sectors: 32, ..none }, Bound::Memory, 32.0 / 1.14),
             (Work { misses: 10, sectors: 10, missed_sectors: 10, ..none }, Bound::Latency, 2683.0 / 64.0),
         ] {
