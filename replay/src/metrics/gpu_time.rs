@@ -29,9 +29,9 @@
 //! sheet, the clock is a round number near what times show. How near it comes: docs/fidelity.md. Instructions by which
 //! lanes wait for each other, and the copies of data to the GPU and back, are not in it.
 //!
-//! Worked number: one warp of an H200 issues 1,000 instructions, and loads from 10 new sectors and 20 that it had:
-//! 3 x 1,000 + 268 x 10 + 14 x 20 = 5,960 ns, and 2,100 for the launch: 8.06 us, bound by latency. A multiprocessor
-//! that is full of such warps holds 64: 5,960 / 64 = 93 ns a warp by latency, 1,000 / 6 = 167 by issue, 30 / 1.5 = 20 by
+//! Worked number: one warp of an H200 issues 1,000 instructions, and loads from 10 new sectors and 20 that it had: 3 x
+//! 1,000 + 268 x 10 + 14 x 20 = 5,960 ns, and 2,100 for the launch: 8.06 us, bound by latency. A multiprocessor that
+//! is full of such warps holds 64: 5,960 / 64 = 93 ns a warp by latency, 1,000 / 6 = 167 by issue, 30 / 1.5 = 20 by
 //! the cache, 10 / 1.14 = 9 by memory. On 132 of them that is 1.3 ns, bound by issue.
 
 use std::collections::{BTreeMap, BTreeSet};
