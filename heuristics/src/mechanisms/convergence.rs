@@ -429,8 +429,8 @@ impl Convergence {
                 self.fill(lanes, &shifts, &Points { first, ..points }, is_issued);
             }
             self.yield_at(&branch, lanes, warp);
-        } else if let Some(points) = Points::of_beginnings(warp, lanes, self.placement)
-            && self.speculation.is_none()
+        } else if self.speculation.is_none()
+            && let Some(points) = Points::of_beginnings(warp, lanes, self.placement)
         {
             self.fill(lanes, &[], &points, false);
         }

@@ -24,10 +24,9 @@ use crate::program::arms::{self, Arm, End};
 use crate::program::joins::{Flow, Joins};
 use crate::program::turn_ranks::turn_ranks;
 use crate::program::yields::Yields;
+use crate::{PlaceId, Placement};
 
 pub use observer::{Observer, RowOfSegments};
-
-use crate::{PlaceId, Placement};
 
 /// Where branches reconverge, and in which order blocks come: immediate post-dominators and priorities of places.
 #[derive(Debug, Default)]
