@@ -11,8 +11,8 @@ use rustc_hash::FxHashMap;
 use trace_format::{Block, BlockTable, Instruction, Kind, Pc, SpEffect};
 
 use crate::{
-    Choice, Future, Groups, Lane, LaneSet, LaneState, Observer, Prediction, Predictions, Program, Ran, Seats,
-    SegmentId, SegmentTable, Spec, Tally, WarpView,
+    Choice, ControlFlow, Future, Groups, Lane, LaneSet, LaneState, Observer, Prediction, Predictions, Program, Ran,
+    Seats, SegmentId, SegmentTable, Spec, Tally, WarpView,
 };
 
 fn instruction(token: &str) -> Instruction {
@@ -46,6 +46,31 @@ fn after(state: &LaneState, ran: &Instruction) -> LaneState {
         _ => state.level,
     };
     LaneState { sp: state.sp + i64::from(change), level, starts_block: ran.kind.transfers_control(), ..*state }
+}
+
+/// The control flow of a program, and where its blocks begin, from 0x10 on: their instructions, and in which order a
+/// lane runs them.
+pub(crate) fn control_flow(blocks: &[&[(&[u8], Kind)]], runs: &[usize]) -> (ControlFlow, Vec<Pc>) {
+    let (mut table, mut pc) = (BlockTable::default(), 0x10);
+    let (mut ids, mut starts) = (Vec::new(), Vec::new());
+    for instructions in blocks {
+        starts.push(Pc(pc));
+        let mut block = Block::default();
+        for (bytes, kind) in *instructions {
+            let (len, sp) = (bytes.len() as u8, SpEffect::Add(0));
+            block.instructions.push(Instruction { pc: Pc(pc), len, kind: *kind, sp, memory: 0 });
+            block.code.extend_from_slice(bytes);
+            pc += bytes.len() as u64;
+        }
+        ids.push(table.push(block));
+    }
+    let segments = SegmentTable::new(&table, &[]);
+    let mut observer = Observer::new(&segments);
+    for run in runs {
+        segments.of_block(ids[*run]).iter().for_each(|segment| observer.segment(*segment, 1));
+    }
+    observer.end();
+    (observer.control_flow(&segments), starts)
 }
 
 fn groups(states: &[LaneState], live: LaneSet) -> Groups {

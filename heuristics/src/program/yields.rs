@@ -71,12 +71,13 @@ struct Hanging {
 }
 
 /// Registers that a function may change: those that are not the caller's to rely on.
-const CHANGED_BY_CALLS: Registers = {
+pub(crate) const CHANGED_BY_CALLS: Registers = {
     let kept = 1 << 3 | 1 << 4 | 1 << 5 | 0xf << 12;
     !kept
 };
 
-fn slot(memory: &Memory) -> Option<(Register, i64)> {
+/// The slot of the frame that an access is of.
+pub(crate) fn slot(memory: &Memory) -> Option<(Register, i64)> {
     memory.is_in_frame().then(|| memory.base.map(|base| (base.register, memory.displacement)))?
 }
 
@@ -154,33 +155,13 @@ impl Code<'_> {
 
 #[cfg(test)]
 mod tests {
-    use trace_format::{Block, BlockTable, Instruction, Pc, SpEffect};
-
     use super::*;
-    use crate::Observer;
+    use crate::example::control_flow;
 
     /// Whether the loop of a program has lanes yield: its instructions from 0x10 on, in blocks that end where control
     /// may go elsewhere; and the blocks in the order in which a lane runs them.
     fn yields(blocks: &[&[(&[u8], Kind)]], runs: &[usize]) -> bool {
-        let (mut table, mut pc) = (BlockTable::default(), 0x10);
-        let mut ids = Vec::new();
-        for instructions in blocks {
-            let mut block = Block::default();
-            for (bytes, kind) in *instructions {
-                let (len, sp) = (bytes.len() as u8, SpEffect::Add(0));
-                block.instructions.push(Instruction { pc: Pc(pc), len, kind: *kind, sp, memory: 0 });
-                block.code.extend_from_slice(bytes);
-                pc += bytes.len() as u64;
-            }
-            ids.push(table.push(block));
-        }
-        let segments = SegmentTable::new(&table, &[]);
-        let mut observer = Observer::new(&segments);
-        for run in runs {
-            segments.of_block(ids[*run]).iter().for_each(|segment| observer.segment(*segment, 1));
-        }
-        observer.end();
-        observer.control_flow(&segments).yields().is_some()
+        control_flow(blocks, runs).0.yields().is_some()
     }
 
     const P: Kind = Kind::Plain;

@@ -11,6 +11,7 @@
 //! with it hardly a branch would reconverge before its function's end. Indirect jumps lead where lanes went.
 
 mod beginnings;
+mod nests;
 mod observer;
 
 use std::sync::OnceLock;
@@ -20,6 +21,7 @@ use rustc_hash::FxHashMap;
 use trace_format::Pc;
 
 use self::beginnings::Beginnings;
+use self::nests::Nests;
 use crate::program::arms::{self, Arm, End};
 use crate::program::joins::{Flow, Joins};
 use crate::program::turn_ranks::turn_ranks;
@@ -44,6 +46,8 @@ pub struct ControlFlow {
     /// By place: see [`ControlFlow::distance_to_end`].
     distances: Vec<u32>,
     graph: Option<Graph>,
+    /// The graph with loops told apart that begin at one place, where there are any: of this one are structured joins.
+    nests: Option<Nests>,
     /// By place: see [`ControlFlow::priority`].
     priorities: Vec<u32>,
     /// Where frames were left.
@@ -93,13 +97,21 @@ impl ControlFlow {
     }
 
     fn joins(&self) -> Option<&StructuredJoins> {
-        let made = || self.graph.as_ref().map(|graph| StructuredJoins::of(graph, &self.exits));
+        let made = || self.shape().map(|(graph, _, _)| StructuredJoins::of(graph, &self.exits));
         self.joins.get_or_init(made).as_ref()
     }
 
+    /// The graph that structured joins are of, with its nodes' instructions and first pcs.
+    fn shape(&self) -> Option<(&Graph, &[u32], &[Pc])> {
+        match &self.nests {
+            Some(nests) => Some((&nests.graph, &nests.lengths, &nests.starts)),
+            None => Some((self.graph.as_ref()?, &self.lengths, &self.starts)),
+        }
+    }
+
     fn flow(&self) -> Option<Flow<'_>> {
-        let (graph, structured) = self.graph.as_ref().zip(self.joins())?;
-        Some(Flow { graph, structured, lengths: &self.lengths, starts: &self.starts })
+        let ((graph, lengths, starts), structured) = self.shape().zip(self.joins())?;
+        Some(Flow { graph, structured, lengths, starts })
     }
 
     /// The pcs at which lanes come together that begin at places of one loop, whose turns they are: as
@@ -108,7 +120,8 @@ impl ControlFlow {
     #[must_use]
     pub fn joins_of_beginnings(&self, places: &[PlaceId], placement: Placement) -> Option<&[Option<Pc>]> {
         let group = self.beginnings.group_of(places)?;
-        Some(self.beginnings.joins(group, placement, self.graph.as_ref()?, &self.exits, (&self.lengths, &self.starts)))
+        let (graph, lengths, starts) = self.shape()?;
+        Some(self.beginnings.joins(group, placement, graph, &self.exits, (lengths, starts)))
     }
 
     /// The first pc of a place.
@@ -120,8 +133,8 @@ impl ControlFlow {
     /// The arms of the conditional branch with which a place ends.
     #[must_use]
     pub fn arms(&self, place: PlaceId) -> &[Arm] {
-        let all = self.arms.get_or_init(|| match self.graph.as_ref().zip(self.joins()) {
-            Some((graph, joins)) => arms::all(graph, joins, &self.exits, &self.ends, &self.operations),
+        let all = self.arms.get_or_init(|| match self.shape().zip(self.joins()) {
+            Some(((graph, _, _), joins)) => arms::all(graph, joins, &self.exits, &self.ends, &self.operations),
             None => Vec::new(),
         });
         all.get(place.0 as usize).map_or(&[], |arms| arms)

@@ -10,6 +10,7 @@ use trace_format::{Kind, Pc};
 
 use super::ControlFlow;
 use super::beginnings::Beginnings;
+use super::nests::Nests;
 use crate::program::arms::End;
 use crate::program::yields::Yields;
 use crate::{PlaceId, Segment, SegmentId, SegmentTable};
@@ -276,6 +277,7 @@ impl Observer {
         let (priorities, block_lengths) = (priorities(&graph), block_lengths(segments, &graph));
         let distances = distances(&lengths, &graph, &exits);
         let yields = Yields::of(&graph, segments);
+        let nests = Nests::of(&graph, segments, &lengths, &starts);
         ControlFlow {
             post_dominators,
             starts,
@@ -284,6 +286,7 @@ impl Observer {
             block_lengths,
             distances,
             graph: Some(graph),
+            nests,
             priorities,
             exits,
             calls,
