@@ -265,7 +265,7 @@ impl Judge<'_> {
         let judge = Judge { view: &view, question: &question, options: &options, ..*self };
         let mut evidence = if kept > FEW { Evidence::default() } else { judge.of_lanes(&prepared, &outcome)? };
         evidence.locks = judge.lock_trials(&prepared, &outcome)?;
-        let figure = Figure { efficiency, least: efficiency, most: efficiency, ..figure.clone() };
+        let figure = Figure { efficiency, least: efficiency, most: efficiency, has_others: false, ..figure.clone() };
         let verdict = judge.verdict(prepared.program(), &outcome, figure, &evidence, None, source);
         Ok(Some(Found { pieces: (items, Some(verdict)), kept }))
     }

@@ -294,6 +294,7 @@ impl Range {
             efficiency: self.efficiency,
             least,
             most,
+            has_others: !self.others.is_empty(),
             lanes: self.machine.facts().lanes,
         }
     }

@@ -11,7 +11,8 @@
 //! lanes that go on wait for each other at the end of each iteration, whatever edge ends it; those that leave the loop
 //! wait behind it, and are no longer waited for inside. Before that, those of several branches that reach one block can
 //! run it together, as NVIDIA's ptxas has it for the arm of `if (a || b)`: where a branch follows, or at least three
-//! instructions, before all lanes wait for each other.
+//! instructions, before all lanes wait for each other. An inner loop that begins where the outer one does is a loop of
+//! its own.
 //!
 //! Mesa's NAK knows the nesting of the source: it puts a barrier around each `if`, one around each loop, which `break`
 //! leaves, and one around each iteration, at whose end those that `continue` wait. So under `nak` the arms of an `if`

@@ -31,7 +31,7 @@ use self::balance::Balance;
 use self::coverage::{Coverage, share};
 use self::headline::Waits;
 use self::locking::{LockTrials, Locking};
-use self::spread::Spread;
+use self::spread::{Models, Spread};
 use self::time::Time;
 use crate::Machine;
 use crate::machine::unit;
@@ -108,6 +108,8 @@ pub struct Figure {
     pub least: f64,
     /// The most.
     pub most: f64,
+    /// Whether more than one of its models was replayed.
+    pub has_others: bool,
     /// The lanes of its warps.
     pub lanes: usize,
 }
@@ -126,7 +128,12 @@ impl Figure {
     /// Where a GPU's own figure lies; none for machines that were not compared with one.
     fn spread(&self) -> Option<Spread> {
         let is_compared = self.machine == Some(Machine::Nvidia.name());
-        is_compared.then(|| Spread::with_models(self.efficiency, (self.least, self.most))).flatten()
+        let models = match (self.has_others, self.is_apart()) {
+            (false, _) => Models::One,
+            (true, false) => Models::Agree(self.least, self.most),
+            (true, true) => Models::Apart(self.least, self.most),
+        };
+        is_compared.then(|| Spread::of(self.efficiency, models)).flatten()
     }
 }
 
