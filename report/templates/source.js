@@ -226,7 +226,8 @@ function source(program) {
 
 /** Opens what a link leads into, and goes there. */
 function goTo(hash) {
-  const target = hash.length > 1 && document.getElementById(decodeURIComponent(hash.slice(1)));
+  const id = decodeURIComponent(hash.slice(1).split("?")[0]);
+  const target = id !== "" && document.getElementById(id);
   if (!target) return;
   for (let above = target.parentElement; above; above = above.parentElement) if (above.tagName === "DETAILS") above.open = true;
   target.scrollIntoView({ block: "center" });
