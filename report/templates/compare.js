@@ -39,6 +39,7 @@ function lineChanges(before, after) {
   const columns = [["line"], ["source"], ["fetches before", true], ["after", true], ["lost before", true], ["after", true], ["better ◂ ▸ worse"], ["slots", true]];
   const part = (title, list) => list.length > 0 && [el("h3", {}, `${title} (${list.length})`), table(null, columns, list.slice(0, 25).map(row)), list.length > 25 && el("details", {}, el("summary", {}, `${list.length - 25} more lines`), table(null, columns, list.slice(25, 400).map(row)))];
   return section("changes", "Line by line", "Lost lane-slots in each line's fetches, before and after. Lines are matched by their text; where that is not known, by file name and number.",
+    lines.length === 0 && el("p", {}, "No line changed in its fetches or in what it lost."),
     part("Better", lines.filter((l) => l.by < 0)), part("Worse", lines.filter((l) => l.by > 0)), part("As many slots lost, other fetches", lines.filter((l) => l.by === 0)));
 }
 

@@ -8,6 +8,7 @@
 
 mod chromium;
 mod layout;
+mod using;
 #[path = "../commands/support.rs"]
 mod support;
 
