@@ -10,7 +10,7 @@ function change(before, after, moreIsBetter) {
   return el("span", { class: better ? "better" : "worse" }, `${text} ${better ? "better" : "worse"}`);
 }
 
-/** Lines of both programs: a line is the same where its text is, in files that differ, else where file name and number are. */
+/** Lines of both programs: in files that differ a line is the same where its text is, else where its number is. */
 function pairedLines(before, after) {
   const found = new Map();
   [before, after].forEach((program, side) => program.lines.forEach((line, index) => {

@@ -5,8 +5,8 @@ use replay::view::{Lanes, LoopRan, Region, View, ViewOptions, WhichLoops};
 use replay::{Prepared, ReplayOptions, Result};
 use trace_format::Trace;
 
-use crate::{Question, Subject};
 use crate::lanes::WARP;
+use crate::{Question, Subject};
 
 /// For so many loops it is shown how their iterations would run as lanes,
 pub const REPLAYED: usize = 10;

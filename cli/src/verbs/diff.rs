@@ -250,9 +250,10 @@ impl Changed {
             percent if percent < 0.0 => format!("after is better: {}", amount(issued, percent)),
             percent => format!("after is worse: {}", amount(issued, percent)),
         };
-        let more = work.percent().filter(|percent| percent.abs() >= SAME).map_or_else(String::new, |percent| {
-            format!("; the threads run {} instructions", amount(work, percent))
-        });
+        let more = work
+            .percent()
+            .filter(|percent| percent.abs() >= SAME)
+            .map_or_else(String::new, |percent| format!("; the threads run {} instructions", amount(work, percent)));
         let [before, after] = [efficiency.before, efficiency.after].map(percent_of);
         format!("{word} {what}; SIMT efficiency {before} -> {after}{more}\n")
     }
@@ -269,11 +270,7 @@ type Totals = Vec<(&'static str, f64)>;
 type OfLine = (About, [u64; 3]);
 
 /// What was replayed, all of it together, and line by line.
-fn by_line(
-    args: &compare::Args,
-    subject: &Subject,
-    path: &Path,
-) -> anyhow::Result<(Facts, Totals, Vec<OfLine>)> {
+fn by_line(args: &compare::Args, subject: &Subject, path: &Path) -> anyhow::Result<(Facts, Totals, Vec<OfLine>)> {
     let trace = selection::open(path)?;
     let view = args.selection.view(&trace)?;
     let options = ReplayOptions { measures: vec![Causes::measure()], ..args.selection.options() };
@@ -366,7 +363,8 @@ fn as_json(what: &str, all: Option<&Changed>, changed: &[Changed], notes: &[Stri
         let number = |c: &Change| json!({ "before": c.before, "after": c.after, "percent": c.percent() });
         one.changes.iter().map(|change| (change.name.to_owned(), number(change))).collect()
     };
-    let rows: Vec<Value> = changed.iter().map(|one| json!({ what: one.name, "after": one.now, "changes": numbers(one) })).collect();
+    let rows: Vec<Value> =
+        changed.iter().map(|one| json!({ what: one.name, "after": one.now, "changes": numbers(one) })).collect();
     let mut whole = json!({ "rows": rows, "notes": notes });
     if let Some(all) = all {
         whole["all"] = numbers(all);

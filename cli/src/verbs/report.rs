@@ -96,9 +96,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     let path = out.path();
     let tool = format!("lockstep {}", env!("CARGO_PKG_VERSION"));
-    let page = Page { command: as_typed(std::env::args_os().map(|word| word.to_string_lossy().into_owned())), ..page::page(tool, programs) };
-    out.write_all(page::render(&page).as_bytes())
-        .map_err(|source| replay::Error::Write { path, source })?;
+    let page = Page {
+        command: as_typed(std::env::args_os().map(|word| word.to_string_lossy().into_owned())),
+        ..page::page(tool, programs)
+    };
+    out.write_all(page::render(&page).as_bytes()).map_err(|source| replay::Error::Write { path, source })?;
     out.finish()?;
     Ok(ExitCode::SUCCESS)
 }

@@ -8,9 +8,9 @@
 
 mod chromium;
 mod layout;
-mod using;
 #[path = "../commands/support.rs"]
 mod support;
+mod using;
 
 use std::path::{Path, PathBuf};
 

@@ -89,7 +89,9 @@ fn commands_can_be_copied_and_paper_shows_what_is_folded_away() {
     let made_by = "document.querySelector('#foot code.command').textContent";
     let made_by = browser.evaluate(made_by).as_str().unwrap().to_owned();
     assert!(made_by.starts_with("lockstep report -o ") && made_by.ends_with("8.bin"), "{made_by}");
-    browser.evaluate("Object.defineProperty(navigator, 'clipboard', { value: { writeText: async (t) => (window.copied = t) } }), 0");
+    browser.evaluate(
+        "Object.defineProperty(navigator, 'clipboard', { value: { writeText: async (t) => (window.copied = t) } }), 0",
+    );
     browser.click("#foot button.copy");
     assert_eq!(browser.evaluate("window.copied"), made_by);
     // Every command of the page has a button that copies it.
