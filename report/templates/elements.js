@@ -14,8 +14,9 @@ function svg(name, attributes, ...children) {
 
 function fill(element, attributes, children) {
   for (const [key, value] of Object.entries(attributes ?? {})) {
-    if (value === null || value === undefined || value === false) continue;
-    if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
+    if (key === "aria-pressed") element.setAttribute(key, String(Boolean(value)));
+    else if (value === null || value === undefined || value === false) continue;
+    else if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
     else if (key === "style") element.style.cssText = value;
     else element.setAttribute(key, value === true ? "" : value);
   }

@@ -95,8 +95,8 @@ fn matched(old: &[String], new: &[String]) -> HashMap<u32, u32> {
             }
             DiffOp::Replace { old_index, old_len, new_index, new_len } => {
                 let mut left = old_index..old_index + old_len;
-                for is in new_index..new_index + new_len {
-                    let likeness = |was: &usize| likeness(&old[*was], &new[is]);
+                for (is, text) in new.iter().enumerate().skip(new_index).take(new_len) {
+                    let likeness = |was: &usize| likeness(&old[*was], text);
                     // The first of those that are most alike.
                     let most = left.clone().rev().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
                     if let Some(was) = most.filter(|was| likeness(was) >= LEAST_ALIKE) {

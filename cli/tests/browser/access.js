@@ -42,6 +42,7 @@
   // 4.1.2: names are not given to what has no role; what is hidden from readers cannot be reached by keys.
   all("span[aria-label]:not([role]), div[aria-label]:not([role])").forEach((element) => faults.push(`a name without a role: ${of(element)}`));
   all("[aria-hidden=true] :is(a[href], button, input, select, [tabindex])").forEach((element) => faults.push(`hidden, but reached by keys: ${of(element)}`));
+  all("[aria-pressed]").filter((element) => !/^(true|false)$/.test(element.getAttribute("aria-pressed"))).forEach((element) => faults.push(`neither pressed nor not: ${of(element)}`));
   // 2.4.3: the order of keys is that of the document. 2.1.1: what scrolls can be scrolled by keys.
   all("[tabindex]").filter((element) => element.tabIndex > 0).forEach((element) => faults.push(`out of order: ${of(element)}`));
   // 2.4.1: there is one main part, and a way past what comes before it.

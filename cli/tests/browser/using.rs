@@ -1,7 +1,7 @@
 //! How a page is used: its address says what is shown, commands can be copied, keys and screen readers come everywhere,
 //! and paper shows what is folded away.
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use serde_json::json;
 
@@ -113,8 +113,9 @@ fn commands_can_be_copied_and_paper_shows_what_is_folded_away() {
 }
 
 /// Opens a page anew under this address.
-fn reopen(browser: &mut Chromium, page: &PathBuf, hash: &str) {
+fn reopen(browser: &mut Chromium, page: &Path, hash: &str) {
     // Another hash alone would be a way on the same page.
     browser.call("Page.navigate", json!({ "url": "about:blank" }));
-    browser.open(&PathBuf::from(format!("{}{hash}", page.display())));
+    browser.open(Path::new(&format!("{}{hash}", page.display())));
+    browser.settle();
 }

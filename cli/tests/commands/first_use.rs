@@ -119,6 +119,21 @@ fn two_figures_of_one_replay_are_explained_where_they_are_apart() {
     assert!(are_apart.contains(&true) && are_apart.contains(&false), "{are_apart:?}");
 }
 
+/// Iterations of a loop that takes pieces from a common list are in the order of threads, not of the list.
+#[test]
+fn pieces_that_threads_took_are_no_neighbours_by_thread() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = traced(folder.path(), &program("one_takes_all.c"), "one", &["-O1"]);
+    let lines = succeed("replay", &["--loop", "one_takes_all.c:23", &trace]);
+    assert!(lines.contains("lanes are numbered thread by thread, and there are threads that take locks"), "{lines}");
+    let lines = succeed("replay", &["--lanes", "calls", "--region", "item", &trace]);
+    assert!(!lines.contains("numbered thread by thread"), "{lines}");
+    // Trips of a loop that takes nothing are no pieces, although each thread has another number of them.
+    let trace = traced(folder.path(), &program("number_then_work.c"), "number", &["-O1"]);
+    let lines = succeed("replay", &["--loop", "number_then_work.c:14", &trace]);
+    assert!(!lines.contains("numbered thread by thread"), "{lines}");
+}
+
 /// Two versions of a program in files of other names, with lines moved and edited.
 #[test]
 fn a_diff_says_first_whether_a_change_helped_and_finds_lines_that_moved() {
