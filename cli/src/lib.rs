@@ -234,7 +234,8 @@ fn with_separator(error: anyhow::Error) -> anyhow::Error {
         Ok(mut usage) if usage.kind() == ErrorKind::UnknownArgument => {
             let is_cc = matches!(usage.get(ContextKind::Usage), Some(ContextValue::StyledStr(text))
                 if text.to_string().contains("lockstep c"));
-            if is_cc {
+            let has_tip = [ContextKind::Suggested, ContextKind::SuggestedArg].iter().any(|of| usage.get(*of).is_some());
+            if is_cc && !has_tip {
                 let tip = "the compiler's words come behind --: lockstep cc --transform meld -- -O1 -g a.c -o a";
                 usage.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.to_owned().into()]));
             }

@@ -38,7 +38,8 @@ impl Spread {
     /// `39.0% to 61.0% in a GPU compiler's own code: …`.
     pub(crate) fn sentence(self) -> String {
         format!(
-            "{} to {} in a GPU compiler's own code: of 84 programs that ran on an NVIDIA H200, nine of ten lie in theirs.",
+            "{} to {} in a GPU compiler's own code: the figures of nine in ten of 84 programs that ran on \
+             an NVIDIA H200 lie in such ranges.",
             share(self.least),
             share(self.most)
         )
