@@ -18,6 +18,7 @@ pub use program::marks::{Mark, MarkKind};
 pub use program::place::Place;
 pub use program::prediction::typed_prediction;
 pub use program::source::{Line, Source, is_of_library};
+pub use program::versions::{Versions, Was};
 pub use shown::fit::Width;
 pub use shown::json;
 pub use shown::listing;

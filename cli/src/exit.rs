@@ -55,7 +55,7 @@ pub(crate) fn of(verb: impl FnOnce() -> anyhow::Result<ExitCode>) -> ExitCode {
                 return ExitCode::from(CLOSED_PIPE);
             }
             // Each of our errors names its cause itself.
-            say!("lockstep: {error}");
+            say!("lockstep: {error}{}", hint(&error));
             ExitCode::from(status_of(&error))
         }
     }
@@ -87,6 +87,16 @@ fn show_usage(usage: &clap::Error) -> ExitCode {
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     let io = error.chain().find_map(|e| e.downcast_ref::<std::io::Error>());
     io.is_some_and(|e| e.kind() == ErrorKind::BrokenPipe)
+}
+
+/// What to do about an error that the system's words do not tell: the end of its sentence.
+fn hint(error: &anyhow::Error) -> &'static str {
+    let is_missing = |cause: &(dyn std::error::Error + 'static)| {
+        cause.downcast_ref::<std::io::Error>().is_some_and(|io| io.kind() == ErrorKind::NotFound)
+    };
+    let is_of_trace = matches!(error.downcast_ref(), Some(tracer::Error::Trace(error)) if of_trace(error) == WRITE);
+    let is_of_output = is_of_trace || status_of(error) == WRITE;
+    if is_of_output && error.chain().any(is_missing) { ": its folder does not exist" } else { "" }
 }
 
 fn status_of(error: &anyhow::Error) -> u8 {

@@ -216,7 +216,7 @@ fn lockstep(arguments: Vec<OsString>) -> anyhow::Result<ExitCode> {
 /// Runs a verb that needs LLVM, as [`main`] runs the others.
 #[cfg(feature = "transform")]
 pub fn with_llvm(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    exit::of(|| match parse::<WithLlvm>(arguments)?.verb {
+    exit::of(|| match parse::<WithLlvm>(arguments).map_err(with_separator)?.verb {
         LlvmVerb::Setup(args) => verbs::setup::run(&args, whole_command()),
         LlvmVerb::Cc(args) => verbs::cc::run(&args, "clang-19"),
         LlvmVerb::Cxx(args) => verbs::cc::run(&args, "clang++-19"),
@@ -224,6 +224,26 @@ pub fn with_llvm(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         LlvmVerb::Analyze(args) => verbs::analyze::run(&args),
         LlvmVerb::Verify(args) => verbs::verify::run(&args),
     })
+}
+
+/// For a compiler's words that stand where options of the verb do.
+#[cfg(feature = "transform")]
+fn with_separator(error: anyhow::Error) -> anyhow::Error {
+    use clap::error::{ContextKind, ContextValue, ErrorKind};
+    match error.downcast::<clap::Error>() {
+        Ok(mut usage) if usage.kind() == ErrorKind::UnknownArgument => {
+            let is_cc = matches!(usage.get(ContextKind::Usage), Some(ContextValue::StyledStr(text))
+                if text.to_string().contains("lockstep c"));
+            let has_tip = [ContextKind::Suggested, ContextKind::SuggestedArg].iter().any(|of| usage.get(*of).is_some());
+            if is_cc && !has_tip {
+                let tip = "the compiler's words come behind --: lockstep cc --transform meld -- -O1 -g a.c -o a";
+                usage.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.to_owned().into()]));
+            }
+            usage.into()
+        }
+        Ok(usage) => usage.into(),
+        Err(error) => error,
+    }
 }
 
 /// The command with all options of all verbs, for completions and manual pages.

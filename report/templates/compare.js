@@ -10,15 +10,18 @@ function change(before, after, moreIsBetter) {
   return el("span", { class: better ? "better" : "worse" }, `${text} ${better ? "better" : "worse"}`);
 }
 
-/** Lines of both programs by label: a line is the same where file name and number are. */
+/** Lines of both programs: in files that differ a line is the same where its text is, else where its number is. */
 function pairedLines(before, after) {
   const found = new Map();
   [before, after].forEach((program, side) => program.lines.forEach((line, index) => {
     if (line.fetches === 0 && sum(line.parted_by) === 0) return;
-    const entry = found.get(line.label) ?? { label: line.label, sides: [null, null] };
+    const was = side === 1 ? page.was[line.label] ?? line.label : line.label;
+    const key = was === "" ? `new ${line.label}` : was;
+    const entry = found.get(key) ?? { label: was || line.label, sides: [null, null] };
+    if (was !== "" && was !== line.label) entry.label = `${was} → ${line.label}`;
     const known = entry.sides[side];
     entry.sides[side] = { index, lost: lostOf(line) + (known?.lost ?? 0), fetches: line.fetches + (known?.fetches ?? 0), text: sourceTextOf(program, line) };
-    found.set(line.label, entry);
+    found.set(key, entry);
   }));
   const none = { index: null, lost: 0, fetches: 0, text: "" };
   return [...found.values()].map(({ label, sides }) => ({ label, before: sides[0] ?? none, after: sides[1] ?? none }));
@@ -35,7 +38,8 @@ function lineChanges(before, after) {
     number(l.by === 0 ? el("span", { class: "faint" }, "same") : el("span", { class: l.by < 0 ? "better" : "worse" }, `${l.by > 0 ? "+" : "−"}${grouped(Math.abs(l.by))} ${l.by > 0 ? "worse" : "better"}`)));
   const columns = [["line"], ["source"], ["fetches before", true], ["after", true], ["lost before", true], ["after", true], ["better ◂ ▸ worse"], ["slots", true]];
   const part = (title, list) => list.length > 0 && [el("h3", {}, `${title} (${list.length})`), table(null, columns, list.slice(0, 25).map(row)), list.length > 25 && el("details", {}, el("summary", {}, `${list.length - 25} more lines`), table(null, columns, list.slice(25, 400).map(row)))];
-  return section("changes", "Line by line", "Lost lane-slots in each line's fetches, before and after. Lines are matched by file name and number.",
+  return section("changes", "Line by line", "Lost lane-slots in each line's fetches, before and after. Lines are matched by their text; where that is not known, by file name and number.",
+    lines.length === 0 && el("p", {}, "No line changed in its fetches or in what it lost."),
     part("Better", lines.filter((l) => l.by < 0)), part("Worse", lines.filter((l) => l.by > 0)), part("As many slots lost, other fetches", lines.filter((l) => l.by === 0)));
 }
 

@@ -49,7 +49,10 @@ function divergentCompared([before, after]) {
     number(figure(b, shares)), number(figure(a, shares)),
     number(b.status !== "ok" || a.status !== "ok" ? "–" : shares ? pointsOf(divergentShare(b), divergentShare(a)) : change(b.divergent_instructions, a.divergent_instructions)));
   const drawn = el("div", {});
-  const buttons = ["Counts", "Shares"].map((name) => el("button", { type: "button", id: `divergent-${name.toLowerCase()}`, onclick: () => show(name) }, name));
+  const buttons = ["Counts", "Shares"].map((name) => el("button", { type: "button", id: `divergent-${name.toLowerCase()}`, onclick: () => {
+    keep("divergent", name === "Shares" ? "shares" : null);
+    show(name);
+  } }, name));
   const show = (name) => {
     const shares = name === "Shares";
     buttons.forEach((b) => b.setAttribute("aria-pressed", b.textContent === name));
@@ -57,7 +60,7 @@ function divergentCompared([before, after]) {
     const key = (b) => [b, afterOf.get(b)].flatMap((r) => [r.status, r.divergent_instructions, r.thread_instructions]).join();
     drawn.replaceChildren(table(null, columns, byFamily([...afterOf.keys()], key, columns.length, (same) => row(same, same[0], afterOf.get(same[0]), shares)), { class: "stacks" }));
   };
-  show("Counts");
+  show(state.get("divergent") === "shares" ? "Shares" : "Counts");
   return section("compared-divergent", "Divergent instructions, before and after", "Thread instructions that lanes ran in fetches with fewer active lanes than live ones.",
     divergentKey(true), el("div", { class: "bar-of-buttons" }, buttons), drawn);
 }

@@ -14,8 +14,9 @@ function svg(name, attributes, ...children) {
 
 function fill(element, attributes, children) {
   for (const [key, value] of Object.entries(attributes ?? {})) {
-    if (value === null || value === undefined || value === false) continue;
-    if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
+    if (key === "aria-pressed") element.setAttribute(key, String(Boolean(value)));
+    else if (value === null || value === undefined || value === false) continue;
+    else if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
     else if (key === "style") element.style.cssText = value;
     else element.setAttribute(key, value === true ? "" : value);
   }
@@ -125,7 +126,35 @@ function named(text, most = 44) {
 }
 
 /** Text in which what stands between backquotes is code. */
-const prose = (text) => text.split(/`([^`]+)`/).map((part, i) => (i % 2 === 1 ? el("code", {}, part) : part));
+/** What can be typed as it stands. */
+const isCommand = (text) => /^(replay|trace|lockstep) \S/.test(text) && !/[A-Z]{4}|\.\.\./.test(text);
+
+/** A command with a button that copies it. */
+function command(text) {
+  const button = el("button", { type: "button", class: "copy", "aria-label": `Copy ${text}`, onclick: async () => {
+    await copy(text);
+    button.textContent = "copied";
+    setTimeout(() => (button.textContent = "copy"), 1500);
+  } }, "copy");
+  return [el("code", { class: "command" }, text), " ", button];
+}
+
+/** Pages of files have no clipboard of their own in all browsers. */
+async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    const field = el("textarea", { class: "sr" }, text);
+    document.body.append(field);
+    field.select();
+    document.execCommand("copy");
+    field.remove();
+  }
+}
+
+/** A text in which code stands in backticks, and commands there or in parentheses. */
+const prose = (text) => text.split(/`([^`]+)`|(?<=\()((?:replay|trace|lockstep) --?[^()]+)(?=\))/)
+  .map((part, i) => (i % 3 === 0 || part === undefined ? part : isCommand(part) ? command(part) : i % 3 === 1 ? el("code", {}, part) : part));
 
 const sentenceCase = (text) => (/^[a-z]+[ ,:;]/.test(text) ? text[0].toUpperCase() + text.slice(1) : text);
 
@@ -190,7 +219,8 @@ function mainColour(byCause) {
 
 /** A section with its heading and a sentence on what it shows. */
 function section(id, title, about, ...children) {
-  return el("section", { id, "aria-labelledby": `${id}-title` }, el("h2", { id: `${id}-title` }, title), about && el("p", { class: "faint" }, about), children);
+  return el("section", { id, "aria-labelledby": `${id}-title` },
+    el("div", { class: "head" }, el("h2", { id: `${id}-title` }, title), el("a", { class: "anchor", href: `#${id}`, "aria-label": `Link to ${title}` }, "#")), about && el("p", { class: "faint" }, about), children);
 }
 
 /** How many rows a table must have before it can be filtered. */

@@ -26,40 +26,78 @@ function contents() {
   document.getElementById("contents").replaceChildren(el("ul", {}, entries.map(([id, title]) => el("li", {}, el("a", { href: `#${id}` }, shortNames[id] ?? title)))));
 }
 
+/** What is shown other than at first: in the address behind the section, as #models?model=ipdom&side=before. */
+const state = new Map(new URLSearchParams(location.hash.split("?")[1] ?? ""));
+
+/** Keeps what is shown in the address; null where it is as at first. */
+function keep(name, value) {
+  if (value === null) state.delete(name);
+  else state.set(name, value);
+  const shown = new URLSearchParams([...state]).toString();
+  history.replaceState(null, "", `${location.hash.split("?")[0] || "#"}${shown && `?${shown}`}`);
+}
+
+/** A program as the address says: about another model. */
+function asKept(program) {
+  const { results } = program.replayed;
+  const index = results.findIndex((r) => modelOf(r.heuristic).brief === state.get("model"));
+  const switched = program.switched.find((s) => s.results.includes(index));
+  return switched && index !== program.chosen ? switchedTo(program, switched, index) : program;
+}
+
+/** All that is folded away is on paper. */
+function forPaper() {
+  let opened = [];
+  addEventListener("beforeprint", () => {
+    opened = [...document.querySelectorAll("details:not([open])")];
+    opened.forEach((d) => (d.open = true));
+  });
+  addEventListener("afterprint", () => opened.forEach((d) => (d.open = false)));
+}
+
 function begin() {
   const main = document.getElementById("main");
   document.getElementById("top").replaceChildren(...heading(page.programs).flat());
-  document.getElementById("foot").replaceChildren(el("p", {}, `Made by ${page.tool}. This file holds everything that it shows and asks for nothing from the network.`));
+  document.getElementById("foot").replaceChildren(el("p", {}, `Made by ${page.tool}. This file holds everything that it shows and asks for nothing from the network.`),
+    page.command && el("p", {}, "It is what this command makes: ", command(page.command)));
   const detail = el("div", { id: "program" });
-  const show = (index) => showProgram(page.programs[index]);
+  const show = (index) => showProgram(asKept(page.programs[index]));
   showModel = (program) => {
+    keep("model", program.switchedFrom ? modelOf(program.replayed.results[program.chosen].heuristic).brief : null);
     showProgram(program);
     contents();
     document.getElementById("model").focus();
   };
   const showProgram = (program) => {
-    detail.replaceChildren(...PARTS.map((part) => part(program)).filter(Boolean), el("section", { id: "taken", "aria-labelledby": "taken-title" }, el("h2", { id: "taken-title" }, "What was replayed"), notes(program)));
+    detail.replaceChildren(...PARTS.map((part) => part(program)).filter(Boolean), section("taken", "What was replayed", null, notes(program)));
   };
   if (page.programs.length === 2) {
-    const buttons = ["Before", "After"].map((name, i) => el("button", { type: "button", id: `show-${name.toLowerCase()}`, "aria-pressed": i === 1, onclick: () => {
+    const first = state.get("side") === "before" ? 0 : 1;
+    const buttons = ["Before", "After"].map((name, i) => el("button", { type: "button", id: `show-${name.toLowerCase()}`, "aria-pressed": i === first, onclick: () => {
       buttons.forEach((b, j) => b.setAttribute("aria-pressed", j === i));
+      keep("side", i === 0 ? "before" : null);
       show(i);
       contents();
     } }, name));
     main.replaceChildren(...comparison(page.programs), el("section", { "aria-label": "One of the two" }, el("h2", {}, "One of the two in full"), el("div", { class: "bar-of-buttons" }, buttons)), detail, definitions());
-    show(1);
+    show(first);
   } else {
     main.replaceChildren(detail, definitions());
     show(0);
   }
   contents();
-  addEventListener("hashchange", () => goTo(location.hash));
+  // A link leads to a place and says nothing of what is shown.
+  addEventListener("hashchange", () => {
+    if (state.size > 0 && !location.hash.includes("?")) keep("", null);
+    goTo(location.hash);
+  });
   // A second click on the same link goes there too.
   addEventListener("click", (event) => {
     const link = event.target.closest?.("a[href^='#']");
     const href = link?.getAttribute("href");
-    if (href && href === location.hash) goTo(href);
+    if (href && href === location.hash.split("?")[0]) goTo(href);
   });
+  forPaper();
   if (location.hash) goTo(location.hash);
   document.documentElement.dataset.ready = "yes";
 }

@@ -43,7 +43,7 @@ function collecting(program) {
   return section("collecting", "Where waiting for other lanes pays", `Lanes that reach a place at different times are collected there before they go on: tried on this trace under ${found.model}, at ${found.tried} ${found.tried === 1 ? "place that loses" : "places that lose"} fetches, one at a time. Without it there are ${grouped(before)} ${found.unit}.`,
     table(null, columns, rows),
     el("p", { class: "note" }, "wait for: how many lanes are enough; could save: the fetches fewer if all that is behind the place in its loop were fetched for full warps; saves: what collecting lanes there did save, less the instructions of its barriers. To see one: ",
-      el("code", {}, `replay --predict ${best.predict}${best.threshold === null ? "" : `,threshold=${best.threshold}`} --by line TRACE`)));
+      command(`replay --predict ${best.predict}${best.threshold === null ? "" : `,threshold=${best.threshold}`} --by line ${program.replayed.trace}`)));
 }
 
 function sourceTextOf(program, line) {
@@ -226,9 +226,10 @@ function source(program) {
 
 /** Opens what a link leads into, and goes there. */
 function goTo(hash) {
-  const target = hash.length > 1 && document.getElementById(decodeURIComponent(hash.slice(1)));
+  const id = decodeURIComponent(hash.slice(1).split("?")[0]);
+  const target = id !== "" && document.getElementById(id);
   if (!target) return;
   for (let above = target.parentElement; above; above = above.parentElement) if (above.tagName === "DETAILS") above.open = true;
-  target.scrollIntoView({ block: "center" });
+  target.scrollIntoView({ block: target.tagName === "SECTION" ? "start" : "center" });
   target.focus({ preventScroll: true });
 }

@@ -112,6 +112,12 @@ pub enum Exit {
     Signalled(i32),
 }
 
+/// The name of a signal: `SIGSEGV`.
+#[must_use]
+pub fn signal_name(signal: i32) -> Option<&'static str> {
+    nix::sys::signal::Signal::try_from(signal).ok().map(nix::sys::signal::Signal::as_str)
+}
+
 /// The result of a recording.
 #[derive(Debug)]
 pub struct Outcome {

@@ -28,7 +28,7 @@ mod usage;
 mod window;
 
 pub use drmemtrace::{Converted, convert as convert_drmemtrace, functions as drmemtrace_functions};
-pub use engine::{Engine, Exit, Outcome, Progress, ProgressCallback, TraceOptions, TranslationLimits};
+pub use engine::{Engine, Exit, Outcome, Progress, ProgressCallback, TraceOptions, TranslationLimits, signal_name};
 pub use engines::{ENGINES, engine_named, trace};
 pub use error::{Error, Result};
 pub use kernel::interrupt::Interrupt;

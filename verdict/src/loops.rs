@@ -1,16 +1,20 @@
 //! The loops that lanes ran, and how the iterations (turns) of each would run as lanes.
 
 use attribution::{Line, Source};
-use heuristics::Spec;
 use replay::view::{Lanes, LoopRan, Region, View, ViewOptions, WhichLoops};
 use replay::{Prepared, ReplayOptions, Result};
 use trace_format::Trace;
 
-use crate::Question;
 use crate::lanes::WARP;
+use crate::{Question, Subject};
 
-/// For so many loops it is shown how their iterations would run as lanes.
+/// For so many loops it is shown how their iterations would run as lanes,
 pub const REPLAYED: usize = 10;
+/// and for so many more as hold at least [`LEAST_SHARE`] of the instructions.
+const REPLAYED_IF_LARGE: usize = 10;
+
+/// Of the instructions: what is less is not worth another pass over the trace.
+pub const LEAST_SHARE: f64 = 0.01;
 
 /// A loop with more iterations than this is not replayed: 100 bytes for each lane would take gigabytes.
 pub const MOST_LANES: u64 = 1 << 22;
@@ -24,8 +28,19 @@ pub struct Loop {
     pub place: String,
     /// The function that has that line.
     pub function: String,
-    /// Of its iterations as lanes, by the model that was asked for: lanes, and their SIMT efficiency where it has one.
-    pub as_lanes: Option<(usize, Option<f64>)>,
+    /// Its iterations as lanes, by the model that was asked for; none where that was not replayed.
+    pub as_lanes: Option<AsLanes>,
+}
+
+/// How the iterations of a loop would run as lanes.
+#[derive(Clone, Copy, Debug)]
+pub struct AsLanes {
+    /// How many there are.
+    pub lanes: usize,
+    /// The SIMT efficiency of the processor's instructions, where the model has one.
+    pub simt_efficiency: Option<f64>,
+    /// The efficiency that a verdict gives: see [`crate::machine::efficiency`].
+    pub efficiency: Option<f64>,
 }
 
 /// All loops of some lanes.
@@ -41,6 +56,8 @@ pub struct Loops {
     pub model: String,
     /// The lanes of its warps.
     pub warp_size: usize,
+    /// Whether the trace has the addresses that memory operands access.
+    pub has_addresses: bool,
 }
 
 /// The loops of a trace, the first [`REPLAYED`] of them replayed with their iterations as lanes, by the question's
@@ -67,25 +84,41 @@ pub fn of(question: &Question, trace: &Trace, source: &mut Source) -> Result<Loo
         let place = line.as_ref().map_or_else(|| ran.header.to_string(), Line::short);
         let function = line.and_then(|line| line.functions.into_iter().next());
         let function = function.unwrap_or_else(|| source.function(ran.header));
-        let is_replayed = rank < REPLAYED && ran.turns <= MOST_LANES;
-        let as_lanes = is_replayed.then(|| replayed(trace, &options, &ran, model, &replay)).transpose()?;
+        let is_large = ran.instructions as f64 >= LEAST_SHARE * view.summary().kept as f64;
+        let is_replayed =
+            ran.turns <= MOST_LANES && (rank < REPLAYED || rank < REPLAYED + REPLAYED_IF_LARGE && is_large);
+        let as_lanes = is_replayed.then(|| replayed(trace, &options, &ran, &question.subject, &replay)).transpose()?;
         all.push(Loop { ran, place, function, as_lanes });
     }
     let (kept, taken) = (view.summary().kept, view.summary().to_string());
-    Ok(Loops { all, kept, taken, model: model.to_string(), warp_size })
+    Ok(Loops { all, kept, taken, model: model.to_string(), warp_size, has_addresses: view.has_memory() })
+}
+
+impl Loop {
+    /// How often its body ran: its lanes, where it was replayed; else its turns, which count the last test of a loop
+    /// that tests before each iteration, too.
+    #[must_use]
+    pub fn iterations(&self) -> u64 {
+        self.as_lanes.map_or(self.ran.turns, |as_lanes| as_lanes.lanes as u64)
+    }
 }
 
 fn replayed(
     trace: &Trace,
     options: &ViewOptions,
     ran: &LoopRan,
-    model: &Spec,
+    subject: &Subject,
     replay: &ReplayOptions,
-) -> Result<(usize, Option<f64>)> {
+) -> Result<AsLanes> {
     let lanes = Lanes::Iterations(WhichLoops::At(vec![ran.header]));
     let view = View::new(trace, &ViewOptions { lanes, ..options.clone() })?;
+    let model = &subject.models[0];
     let prepared = Prepared::new(&view, model.entry().needs_control_flow)?;
     let outcomes = prepared.replay(std::slice::from_ref(model), replay, None, &|_, _| {})?;
-    let efficiency = outcomes.first().filter(|o| o.is_complete()).and_then(|o| o.simt_efficiency());
-    Ok((view.lanes().len(), efficiency))
+    let complete = || outcomes.first().filter(|outcome| outcome.is_complete());
+    Ok(AsLanes {
+        lanes: view.lanes().len(),
+        simt_efficiency: complete().and_then(|outcome| outcome.simt_efficiency()),
+        efficiency: complete().and_then(|outcome| subject.efficiency(outcome)),
+    })
 }

@@ -326,6 +326,28 @@ impl Range {
         )
     }
 
+    /// Why the machine's figure is another than the model's of this outcome, where they differ by a point or more.
+    #[must_use]
+    pub fn counts(&self, outcome: &Outcome) -> Option<String> {
+        /// A hundredth of all lane-slots.
+        const POINT: f64 = 0.01;
+        let of_processor = outcome.simt_efficiency().filter(|of| (of - self.efficiency).abs() >= POINT)?;
+        let (without, with) = if outcome.counts.lock_fetches > 0 {
+            let with_locks = outcome.active_efficiency().map(percent);
+            let with_locks = with_locks.map_or_else(String::new, |with| format!(" (with it {with})"));
+            let without = format!(", without the code that takes and gives back locks{with_locks}");
+            (without, " and with that code, which lanes run one after another")
+        } else {
+            (String::new(), "")
+        };
+        Some(format!(
+            "one replay, counted in two ways: {} is of the processor's instructions{without}; {} is of those that a GPU \
+             would have in their place{with}",
+            percent(of_processor),
+            percent(self.efficiency)
+        ))
+    }
+
     /// As JSON.
     #[must_use]
     pub fn json(&self) -> Value {

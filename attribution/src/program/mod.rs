@@ -6,3 +6,4 @@ pub(crate) mod place;
 pub(crate) mod prediction;
 pub(crate) mod separate;
 pub(crate) mod source;
+pub(crate) mod versions;

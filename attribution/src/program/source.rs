@@ -5,6 +5,7 @@
 //! without a build id must not be newer than the trace.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -58,6 +59,8 @@ pub struct Source<'t> {
     /// The symbols of target regions, with their names by place.
     targets: Vec<(String, String)>,
     notes: Vec<String>,
+    /// Where variables lie, by name, as far as that was asked.
+    ranges: HashMap<String, Vec<Range<u64>>>,
 }
 
 impl<'t> Source<'t> {
@@ -65,7 +68,7 @@ impl<'t> Source<'t> {
     #[must_use]
     pub fn new(trace: &'t Trace) -> Source<'t> {
         let (modules, entries, targets, notes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let mut source = Source { trace, modules, entries, targets, notes };
+        let mut source = Source { trace, modules, entries, targets, notes, ranges: HashMap::new() };
         for symbol in trace.symbols() {
             if let Some(region) = TargetRegion::of(&symbol.name) {
                 let line = source.line(symbol.pc);
@@ -222,8 +225,20 @@ impl<'t> Source<'t> {
         let name = demangled(symbol.name());
         match address - symbol.address() {
             0 => Some(name),
-            offset => holding.map(|_| format!("{name}+{offset:#x}")),
+            offset => {
+                let is_in_it = |variable: &Range<u64>| variable.contains(&pc.0);
+                let is_its_own = holding.is_some() || self.ranges(&name).iter().any(is_in_it);
+                is_its_own.then(|| format!("{name}+{offset:#x}"))
+            }
         }
+    }
+
+    /// As [`Source::variables`], looked for once.
+    fn ranges(&mut self, name: &str) -> &[Range<u64>] {
+        if !self.ranges.contains_key(name) {
+            self.ranges.insert(name.to_owned(), self.variables(name));
+        }
+        &self.ranges[name]
     }
 
     /// Where the variables of this name lie in memory, in all binaries of the program that are still those that were

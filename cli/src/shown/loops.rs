@@ -3,7 +3,7 @@
 use attribution::table::{self, Align, Extent, grouped, percent};
 use replay::view::Merging;
 use serde_json::{Value, json};
-use verdict::loops::{Loop, Loops, MOST_LANES, REPLAYED};
+use verdict::loops::{LEAST_SHARE, Loop, Loops, MOST_LANES, REPLAYED};
 
 use crate::width;
 
@@ -15,35 +15,43 @@ pub(crate) fn table(loops: &Loops, top: Option<usize>) -> String {
     }
     let header =
         ["share", "entries", "iterations", "instructions/iteration", "efficiency", "depth", "loop", "function"];
+    // A `for` in a `for` on one line, and each copy of an inlined function: `--loop` tells them apart by address.
+    let place = |row: &Loop| match rows.iter().filter(|other| other.place == row.place).count() {
+        1 => row.place.clone(),
+        _ => format!("{} {}", row.place, row.ran.header),
+    };
     let cells = |row: &Loop| {
         vec![
             percent(row.ran.instructions as f64 / (*kept).max(1) as f64),
             grouped(row.ran.entries),
-            grouped(row.ran.turns),
-            format!("{:.1}", row.ran.instructions as f64 / row.ran.turns.max(1) as f64),
-            row.as_lanes.and_then(|(_, efficiency)| efficiency).map_or_else(String::new, percent),
+            grouped(row.iterations()),
+            format!("{:.1}", row.ran.instructions as f64 / row.iterations().max(1) as f64),
+            row.as_lanes.and_then(|as_lanes| as_lanes.efficiency).map_or_else(String::new, percent),
             row.ran.depth.to_string(),
-            row.place.clone(),
+            place(row),
             row.function.clone(),
         ]
     };
     let align = |column| if column < 6 { Align::Right } else { Align::Left };
     let merge = merging_lines(rows, *warp);
-    let large = rows.iter().take(REPLAYED).any(|row| row.ran.turns > MOST_LANES);
-    let large = if large {
+    let without = if rows.iter().take(top.unwrap_or(usize::MAX)).any(|row| row.as_lanes.is_none()) {
         format!(
-            "loops with more than {} iterations have no efficiency here: --loop PLACE replays one\n",
+            "loops without an efficiency are not the first {REPLAYED} and hold less than {} of the instructions, or \
+             have more than {} iterations: --loop PLACE replays one\n",
+            percent(LEAST_SHARE),
             grouped(MOST_LANES)
         )
     } else {
         String::new()
     };
-    let order = "whether iterations may run side by side is not in it: --loop PLACE --dependences says so, of a trace with \
-                 addresses\n";
+    let addresses = if loops.has_addresses { "" } else { ", of a trace with addresses (trace --memory)" };
+    let order = format!(
+        "whether iterations may run side by side is not in it: --loop PLACE --dependences says so{addresses}\n"
+    );
     let rows = table::first(&header, rows, Extent { top, width: width::of_results() }, cells, align);
     format!(
         "loops that ran, by their share of the instructions; efficiency: with their iterations (turns) as lanes, \
-         {warp} per warp, under {model} (--loop PLACE shows the rest)\n{rows}{order}{large}{merge}"
+         {warp} per warp, as the verdict of --loop PLACE counts it, under {model}\n{rows}{order}{without}{merge}"
     )
 }
 
@@ -78,8 +86,9 @@ pub(crate) fn to_json(loops: &Loops, top: Option<usize>) -> Value {
             "iterations": row.ran.turns,
             "thread_instructions": row.ran.instructions,
             "share": row.ran.instructions as f64 / kept as f64,
-            "lanes": row.as_lanes.map(|(lanes, _)| lanes),
-            "simt_efficiency": row.as_lanes.and_then(|(_, efficiency)| efficiency),
+            "lanes": row.as_lanes.map(|as_lanes| as_lanes.lanes),
+            "simt_efficiency": row.as_lanes.and_then(|as_lanes| as_lanes.simt_efficiency),
+            "efficiency": row.as_lanes.and_then(|as_lanes| as_lanes.efficiency),
             "merging": row.ran.merging.map(|of| json!({
                 "outer": of.outer.to_string(),
                 "trips_apart": of.trips_apart,

@@ -238,6 +238,16 @@ pub(crate) fn open(path: &Path) -> replay::Result<Trace> {
     if let Some(lost) = trace.recovered() {
         say!("lockstep: {}: {lost}", path.display());
     }
+    // Where the user ended the program, that is no news.
+    let killed = trace.finish().filter(|end| end.stopped_early.is_none()).and_then(|end| end.signal);
+    if let Some(signal) = killed {
+        let name = tracer::signal_name(signal).map_or_else(String::new, |name| format!(" ({name})"));
+        say!(
+            "lockstep: {}: signal {signal}{name} killed the program while it was traced: its threads did not run to \
+             their ends",
+            path.display()
+        );
+    }
     Ok(trace)
 }
 

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 use transform::wrapper::{self, Build};
-use transform::{Error, Reason};
+use transform::{Error, Pipeline, Reason, Remark};
 
 use super::transform::Deciding;
 use crate::output::say;
@@ -102,10 +102,38 @@ pub(crate) fn run(args: &Args, compiler: &str) -> anyhow::Result<ExitCode> {
     built.remarks.iter().filter(|remark| matches!(remark.reason, Reason::IterationsNotMarked(_))).for_each(|remark| {
         say!("lockstep: warning: {remark}; `replay` has no lanes for it");
     });
+    if built.status == 0 && built.is_program {
+        tell_idle(&build.passes, &built.remarks);
+    }
     if let Some(path) = &args.report {
         append(path, &args.deciding.written(&built.remarks))?;
     }
     Ok(ExitCode::from(built.status))
+}
+
+/// Says which passes changed nothing in a program, and why. In a build of many files that is no news.
+fn tell_idle(passes: &Pipeline, remarks: &[Remark]) {
+    let says_what_it_does = |pass: &&str| !["none", "layout"].contains(pass);
+    for pass in passes.names().into_iter().filter(says_what_it_does) {
+        let of_pass: Vec<&Remark> = remarks.iter().filter(|remark| remark.pass == pass).collect();
+        if of_pass.iter().any(|remark| remark.is_taken() || matches!(remark.reason, Reason::Refused(_))) {
+            continue;
+        }
+        match of_pass.first() {
+            None => say!(
+                "lockstep: the pass {pass} changed nothing: no place of the code is of the form that it looks for (it \
+                 sees what the compiler's own optimiser leaves, and nothing at -O0)"
+            ),
+            Some(first) => say!(
+                "lockstep: the pass {pass} changed nothing: it looked at {} place{} and left {}: {}; --report - says \
+                 why of each",
+                of_pass.len(),
+                if of_pass.len() == 1 { "" } else { "s" },
+                if of_pass.len() == 1 { "it" } else { "all, the first" },
+                first.reason
+            ),
+        }
+    }
 }
 
 /// One write per build, so that builds that run side by side do not mix their lines.

@@ -1,14 +1,14 @@
 //! `lockstep diff`: what changed from one program, trace or file of rows to another, per heuristic or per source line.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::ExitCode;
 
-use attribution::table::{Align, grouped};
+use attribution::table::{Align, grouped, percent as percent_of};
 use attribution::unlike::{Facts, unlike};
-use attribution::{Source, locks, lost};
+use attribution::{Source, Subject as About, Versions, Was, locks, lost};
 use replay::metrics::Causes;
 use replay::{ReplayOptions, Unit};
 use report::Row;
@@ -50,6 +50,8 @@ struct Change {
 /// What changed of a heuristic or line; the name comes first.
 struct Changed {
     name: String,
+    /// What a line is called after, where that is something else.
+    now: Option<String>,
     changes: Vec<Change>,
 }
 
@@ -88,7 +90,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         print(&as_json(what, all.as_ref(), &changed, &notes)?, WithColours::No)?;
     } else {
         notes.iter().for_each(|note| say!("lockstep: {note}"));
-        show(&as_table(what, all.iter().chain(&changed)), WithColours::No)?;
+        let sentence = all.as_ref().map_or_else(String::new, Changed::sentence);
+        show(&format!("{sentence}{}", as_table(what, all.iter().chain(&changed))), WithColours::No)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -130,7 +133,7 @@ fn of_rows(before: &[Row], after: &[Row]) -> (Vec<Changed>, Vec<String>) {
             (Some(before), Some(after)) => {
                 let changes = counted(before).into_iter().zip(counted(after));
                 let changes = changes.map(|((name, before), (_, after))| Change { name, before, after }).collect();
-                changed.push(Changed { name: old.heuristic.clone(), changes });
+                changed.push(Changed { name: old.heuristic.clone(), now: None, changes });
             }
             (None, Some(_)) => notes.push(format!("{}: no numbers in the first file", old.heuristic)),
             (Some(_), None) => notes.push(format!("{}: no numbers in the second file", old.heuristic)),
@@ -169,7 +172,7 @@ fn setting_note(old: &Row, new: &Row) -> Option<String> {
     (!differ.is_empty()).then(|| format!("{}: not replayed alike: {}", old.heuristic, differ.join(", ")))
 }
 
-/// Both traces replayed alike: all of it, and each line that changed; lines are matched by file name and number.
+/// Both traces replayed alike: all of it, and each line that changed; lines are matched by [`Versions`] of their files.
 fn of_traces(args: &Args) -> anyhow::Result<(Changed, Vec<Changed>, Vec<String>)> {
     let models = models::all_of(&args.both.heuristic);
     if models.len() > 1 {
@@ -180,27 +183,81 @@ fn of_traces(args: &Args) -> anyhow::Result<(Changed, Vec<Changed>, Vec<String>)
     let subject = Subject::of(args.both.machine, models);
     let (of_before, all_before, before) = by_line(&args.both, &subject, &args.both.before)?;
     let (of_after, all_after, after) = by_line(&args.both, &subject, &args.both.after)?;
-    let none = [0; 3];
-    let mut names: Vec<&String> = before.keys().chain(after.keys()).collect();
-    names.sort_unstable();
-    names.dedup();
-    let changed = names.into_iter().map(|name| {
-        let (old, new) = (before.get(name).unwrap_or(&none), after.get(name).unwrap_or(&none));
-        let names = ["lost_slots", "parted_slots", "fetches"];
-        let changes = (0..3).map(|i| Change { name: names[i], before: old[i] as f64, after: new[i] as f64 });
-        Changed { name: name.clone(), changes: changes.collect() }
-    });
-    let mut changed: Vec<Changed> = changed.filter(|c| c.changes.iter().any(|c| c.before != c.after)).collect();
+    let mut changed = changed_lines(&before, &after);
     // The sort is stable: lines that changed alike stay in the order of their names.
     changed.sort_by(|a, b| b.most().total_cmp(&a.most()));
     changed.truncate(args.top);
     let all = all_before.into_iter().zip(all_after);
     let changes = all.map(|((name, before), (_, after))| Change { name, before, after }).collect();
-    let all = Changed { name: ALL.to_owned(), changes };
+    let all = Changed { name: ALL.to_owned(), now: None, changes };
     Ok((all, changed, unlike(&of_before, &of_after)))
 }
 
+/// The lines that changed, by name.
+fn changed_lines(before: &[OfLine], after: &[OfLine]) -> Vec<Changed> {
+    let files = |lines: &[OfLine]| -> BTreeSet<String> {
+        let file = |(about, _): &OfLine| if let About::Line(line) = about { Some(line.file.clone()) } else { None };
+        lines.iter().filter_map(file).collect()
+    };
+    let versions = Versions::of(&files(before), &files(after));
+    // What is new comes under a name that no line had before, even where another line had its number.
+    let mut lines = BTreeMap::<(String, bool), (Option<String>, [[u64; 3]; 2])>::new();
+    for (side, of_side) in [before, after].into_iter().enumerate() {
+        for (about, numbers) in of_side {
+            let was = match about {
+                About::Line(line) if side == 1 => versions.was(line),
+                _ => Was::At(about.short()),
+            };
+            let key = match was {
+                Was::At(label) => (label, false),
+                Was::New => (about.short(), true),
+            };
+            let now = (side == 1 && key.0 != about.short()).then(|| about.short());
+            let found = lines.entry(key).or_default();
+            found.0 = now.or(found.0.take());
+            found.1[side].iter_mut().zip(numbers).for_each(|(sum, more)| *sum += more);
+        }
+    }
+    let changed = lines.into_iter().map(|((name, _), (now, [old, new]))| {
+        let names = ["lost_slots", "parted_slots", "fetches"];
+        let changes = (0..3).map(|i| Change { name: names[i], before: old[i] as f64, after: new[i] as f64 });
+        Changed { name, now, changes: changes.collect() }
+    });
+    changed.filter(|c| c.changes.iter().any(|c| c.before != c.after)).collect()
+}
+
 impl Changed {
+    /// Whether it became better, in a sentence: by what is issued for the same work.
+    fn sentence(&self) -> String {
+        /// Less is not worth a word.
+        const SAME: f64 = 0.5;
+        let of = |name: &str| self.changes.iter().find(|change| change.name == name);
+        let (Some(issued), Some(efficiency), Some(work)) = (
+            of("gpu_issued").or_else(|| of("fetches")),
+            of("gpu_efficiency").or_else(|| of("simt_efficiency")),
+            of("thread_instructions"),
+        ) else {
+            return String::new();
+        };
+        let what = if issued.name == "fetches" { "warp instructions" } else { "GPU instructions" };
+        let amount = |change: &Change, percent: f64| {
+            format!("{:.1}% {}", percent.abs(), if change.after < change.before { "fewer" } else { "more" })
+        };
+        let percent = issued.percent().unwrap_or_default();
+        let word = match percent {
+            _ if issued.before == issued.after => "no difference: as many".to_owned(),
+            percent if percent.abs() < SAME => format!("hardly a difference: {}", amount(issued, percent)),
+            percent if percent < 0.0 => format!("after is better: {}", amount(issued, percent)),
+            percent => format!("after is worse: {}", amount(issued, percent)),
+        };
+        let more = work
+            .percent()
+            .filter(|percent| percent.abs() >= SAME)
+            .map_or_else(String::new, |percent| format!("; the threads run {} instructions", amount(work, percent)));
+        let [before, after] = [efficiency.before, efficiency.after].map(percent_of);
+        format!("{word} {what}; SIMT efficiency {before} -> {after}{more}\n")
+    }
+
     fn most(&self) -> f64 {
         self.changes.iter().map(|c| (c.after - c.before).abs()).fold(0.0, f64::max)
     }
@@ -209,19 +266,17 @@ impl Changed {
 /// Numbers by their names.
 type Totals = Vec<(&'static str, f64)>;
 
-/// What was replayed, all of it together, and for each line: lane-slots lost in its fetches, lane-slots lost by lanes
-/// that parted there, and fetches.
-fn by_line(
-    args: &compare::Args,
-    subject: &Subject,
-    path: &Path,
-) -> anyhow::Result<(Facts, Totals, BTreeMap<String, [u64; 3]>)> {
+/// A line, and the lane-slots lost in its fetches, those lost by lanes that parted there, and its fetches.
+type OfLine = (About, [u64; 3]);
+
+/// What was replayed, all of it together, and line by line.
+fn by_line(args: &compare::Args, subject: &Subject, path: &Path) -> anyhow::Result<(Facts, Totals, Vec<OfLine>)> {
     let trace = selection::open(path)?;
     let view = args.selection.view(&trace)?;
     let options = ReplayOptions { measures: vec![Causes::measure()], ..args.selection.options() };
     let options = subject.options(options, &view);
     let mut outcomes = replay::replay(&view, &subject.models, &options, None, &|_, _| {})?;
-    let (mut lines, mut source) = (BTreeMap::<String, [u64; 3]>::new(), Source::new(&trace));
+    let (mut lines, mut source) = (Vec::new(), Source::new(&trace));
     locks::locate(&mut outcomes, &view, &mut source);
     let balance = outcomes.first().and_then(|outcome| Balance::of(&trace, &view, outcome));
     if let Some(doubt) = balance.as_ref().and_then(Balance::doubt) {
@@ -239,9 +294,7 @@ fn by_line(
         for row in
             outcome.found::<Causes>().into_iter().flat_map(|causes| lost::rows(lost::By::Line, causes, &mut source))
         {
-            let line = lines.entry(row.subject.short()).or_default();
-            let more = [row.lost, row.parted, row.issued.fetches];
-            line.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+            lines.push((row.subject, [row.lost, row.parted, row.issued.fetches]));
         }
         source.notes().iter().for_each(|note| say!("lockstep: {note}"));
     }
@@ -289,13 +342,15 @@ impl Change {
 fn as_table<'c>(what: &str, changed: impl Iterator<Item = &'c Changed>) -> String {
     let mut rows = vec![[what, "number of", "before", "after", "change"].map(str::to_owned)];
     for one in changed {
-        for (i, change) in one.changes.iter().enumerate() {
+        let is_shown = |change: &&Change| one.name == ALL || change.before != change.after || what != "line";
+        for (i, change) in one.changes.iter().filter(is_shown).enumerate() {
             let percent = match change.percent() {
                 Some(percent) => format!("{percent:+.1}%{}", change.word()),
                 None if change.after == 0.0 => "+0.0%".to_owned(),
                 None => format!("new{}", change.word()),
             };
-            let name = if i == 0 { one.name.clone() } else { String::new() };
+            let now = one.now.as_ref().map_or_else(String::new, |now| format!(" -> {now}"));
+            let name = if i == 0 { format!("{}{now}", one.name) } else { String::new() };
             let (before, after) = (change.shown(change.before), change.shown(change.after));
             rows.push([name, change.name.to_owned(), before, after, percent]);
         }
@@ -308,7 +363,8 @@ fn as_json(what: &str, all: Option<&Changed>, changed: &[Changed], notes: &[Stri
         let number = |c: &Change| json!({ "before": c.before, "after": c.after, "percent": c.percent() });
         one.changes.iter().map(|change| (change.name.to_owned(), number(change))).collect()
     };
-    let rows: Vec<Value> = changed.iter().map(|one| json!({ what: one.name, "changes": numbers(one) })).collect();
+    let rows: Vec<Value> =
+        changed.iter().map(|one| json!({ what: one.name, "after": one.now, "changes": numbers(one) })).collect();
     let mut whole = json!({ "rows": rows, "notes": notes });
     if let Some(all) = all {
         whole["all"] = numbers(all);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use heuristics::Spec;
-use report::page::{self, Request};
+use report::page::{self, Page, Request};
 use verdict::{Machine, Subject};
 
 use crate::output::{Output, counted, progress, say};
@@ -67,6 +67,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let paths: Vec<&PathBuf> = std::iter::once(&args.trace).chain(&args.after).collect();
     let traces = paths.iter().map(|path| selection::open(path)).collect::<Result<Vec<_>, _>>()?;
     let views = traces.iter().map(|trace| args.selection.view(trace)).collect::<Result<Vec<_>, _>>()?;
+    // A page that cannot be written is not worth the replays.
+    let mut out = Output::create(&args.output)?;
     let questions = traces.iter().map(|trace| args.selection.question(trace, subject.clone()));
     let questions = questions.collect::<Result<Vec<_>, _>>()?;
     let drawn = page::sample(&questions[0], &views.iter().collect::<Vec<_>>()).unwrap_or_default();
@@ -92,11 +94,34 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         program.notes.iter().for_each(|note| say!("lockstep: {}: {note}", path.display()));
         programs.push(program);
     }
-    let mut out = Output::create(&args.output)?;
     let path = out.path();
     let tool = format!("lockstep {}", env!("CARGO_PKG_VERSION"));
-    out.write_all(page::render(&page::page(tool, programs)).as_bytes())
-        .map_err(|source| replay::Error::Write { path, source })?;
+    let page = Page {
+        command: as_typed(std::env::args_os().map(|word| word.to_string_lossy().into_owned())),
+        ..page::page(tool, programs)
+    };
+    out.write_all(page::render(&page).as_bytes()).map_err(|source| replay::Error::Write { path, source })?;
     out.finish()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// A command line as a shell takes it; the program by its name alone.
+fn as_typed(words: impl Iterator<Item = String>) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./:=,+@%".contains(c);
+    let quoted = |word: String| match !word.is_empty() && word.chars().all(plain) {
+        true => word,
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    };
+    let name = |(i, word): (usize, String)| if i == 0 { "lockstep".to_owned() } else { quoted(word) };
+    words.enumerate().map(name).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_command_can_be_typed_as_it_is_shown() {
+        let words = ["/usr/bin/lockstep", "report", "--loop", "a.c:3", "it's here.bin", ""].map(str::to_owned);
+        let shown = super::as_typed(words.into_iter());
+        assert_eq!(shown, r"lockstep report --loop a.c:3 'it'\''s here.bin' ''");
+    }
 }

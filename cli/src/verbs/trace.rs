@@ -188,6 +188,13 @@ fn record(args: &Args, output: &Path, interrupt: &Interrupt) -> anyhow::Result<E
     if args.verbose || stderr().is_terminal() {
         tell(output, &outcome);
     }
+    // A shell says so of a program that it started itself.
+    if let (Exit::Signalled(signal), false) = (outcome.exit, interrupt.is_asked()) {
+        say!(
+            "lockstep: signal {signal}{} killed the program: the trace has what its threads ran until then",
+            tracer::signal_name(signal).map_or_else(String::new, |name| format!(" ({name})"))
+        );
+    }
     if let Some(mut stats) = stats {
         // An error that appears only now is reported when the file is finished.
         let _ = stats.write_all(crate::shown::stats::json(options.engine.name(), &outcome).as_bytes());

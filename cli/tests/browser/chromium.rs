@@ -152,7 +152,7 @@ impl Chromium {
     }
 
     /// Waits until what is to be scrolled and drawn has been.
-    fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         self.evaluate(
             "new Promise((done) => { let last = -1; const look = () => { if (scrollY === last) done(true); \
              else { last = scrollY; setTimeout(look, 120); } }; requestAnimationFrame(look); })",

@@ -10,6 +10,7 @@ mod chromium;
 mod layout;
 #[path = "../commands/support.rs"]
 mod support;
+mod using;
 
 use std::path::{Path, PathBuf};
 

@@ -563,7 +563,7 @@ fn loops_of_millions_of_iterations_are_listed_in_bounded_memory() {
     assert!(inner["simt_efficiency"].is_null() && rows[0]["loop"].is_string(), "{rows}");
     let outer = rows.as_array().unwrap().iter().find(|row| row["iterations"] == 5).unwrap();
     assert!(outer["simt_efficiency"].is_number(), "{rows}");
-    assert!(said("").contains("loops with more than 4,194,304 iterations have no efficiency here: --loop PLACE"));
+    assert!(said("").contains("or have more than 4,194,304 iterations: --loop PLACE replays one"));
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod drawn_loops;
 mod errors;
 mod events;
 mod exporting;
+mod first_use;
 mod generations;
 mod lanes;
 mod lines;

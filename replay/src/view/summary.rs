@@ -66,6 +66,8 @@ pub struct CutInto {
     pub order: &'static str,
     /// The loops whose turns the lanes are.
     pub loops: Vec<LoopTaken>,
+    /// Whether the program shares out all of these loops, and so says that their turns may run side by side.
+    pub is_shared_out: bool,
     /// Why these may be other lanes than those that were asked for, with the way out; empty where nothing says so.
     pub doubts: Vec<String>,
     /// Whether nothing can be said of the lanes where there are doubts: nobody named the loop.

@@ -152,10 +152,13 @@ impl Panel<'_> {
         let left = size * 0.7 + size * LINE + widest + size * 0.6;
         let right = picture.width - size * 0.7;
         let step = (right - left) / self.groups.len().max(1) as f64;
-        let wide = |label: &str| text::width(label, small, false) > step * 0.98;
+        // Labels side by side are a letter apart.
+        let gap = small * 0.6;
+        let wide = |label: &str| text::width(label, small, false) + gap > step;
         // Speed-ups that are wider than their bars run upwards and need more room above the highest.
         let bar = step * 0.8 / self.traces.len().max(1) as f64;
-        let speedups_run_up = text::width("0.00", small, false) > bar * 1.6;
+        let pitch = if self.traces.len() > 2 { bar } else { step };
+        let speedups_run_up = text::width("0.00", small, false) > (bar * 1.6).min(pitch - gap);
         let headroom = if speedups_run_up { text::width("00.00", small, false) + size * 0.5 } else { small * LINE };
         let top = picture.height + headroom;
         let bottom = top + picture.width * HEIGHT;

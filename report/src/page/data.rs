@@ -5,6 +5,8 @@
 //! lanes* begins with one lane. A *line* is an index into [`Program::lines`], a *function* one into
 //! [`Program::functions`], a *pc* one into [`Program::pcs`].
 
+use std::collections::BTreeMap;
+
 use attribution::{json, locks};
 use replay::{Outcome, Setting};
 use serde::{Serialize, Serializer};
@@ -16,6 +18,8 @@ use verdict::{Range, Verdict};
 pub struct Page {
     /// Who made it: `lockstep 0.1.0`.
     pub tool: String,
+    /// The command that makes it; empty where there is none.
+    pub command: String,
     /// What lane-slots are lost to.
     pub causes: Vec<CauseText>,
     /// Kinds of heuristics, in the order in which they are shown.
@@ -26,6 +30,8 @@ pub struct Page {
     pub columns: Vec<(String, String)>,
     /// One, or two: before and after.
     pub programs: Vec<Program>,
+    /// For two programs whose sources differ: by the label of a line after, its label before; empty where it is new.
+    pub was: BTreeMap<String, String>,
     /// For two programs: the other respects in which their replays differ, a sentence each.
     pub unlike: Vec<String>,
 }
@@ -144,6 +150,10 @@ impl Serialize for Replayed {
             ("as_lanes", self.as_lanes.as_ref().map(AsLanes::on_page)),
         ];
         parts.into_iter().filter_map(|(name, part)| Some((name, part?))).for_each(|(name, part)| all[name] = part);
+        let counts = self.machine.as_ref().zip(self.results.outcomes.first()).and_then(|(of, one)| of.counts(one));
+        if let Some(counts) = counts {
+            all["counts"] = counts.into();
+        }
         all.serialize(to)
     }
 }

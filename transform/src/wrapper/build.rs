@@ -79,6 +79,8 @@ pub struct Built {
     pub status: u8,
     /// What the passes looked at.
     pub remarks: Vec<Remark>,
+    /// Whether a program was made of what was compiled.
+    pub is_program: bool,
 }
 
 /// Stops the optimiser from making two loops of one with a branch on a loop invariant inside, such as a thread's

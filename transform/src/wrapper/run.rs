@@ -21,7 +21,7 @@ use crate::{Error, Pipeline, Remark, Result, cost, iterations};
 /// Runs the compiler as if we were not there.
 pub(super) fn unchanged(build: &Build, scratch: &Scratch) -> Result<Built> {
     let output = scratch.run(&build.compiler, &build.arguments, Streams::Ours)?;
-    Ok(Built { status: number(output.status), remarks: Vec::new() })
+    Ok(Built { status: number(output.status), ..Built::default() })
 }
 
 /// Does a plain compilation; none where it turns out not to be one.
@@ -31,7 +31,7 @@ pub(super) fn direct(build: &Build, command: &Command, scratch: &Scratch) -> Res
     let log = scratch.path().join("jobs");
     let (words, environment) = command.until_bitcode(files[0].as_os_str(), log.as_os_str());
     let output = scratch.run_in(&environment, &build.compiler, &words, Streams::Ours)?;
-    let mut built = Built { status: number(output.status), remarks: Vec::new() };
+    let mut built = Built { status: number(output.status), ..Built::default() };
     if built.status == 0 {
         let Some(job) = command.job(&log) else { return Ok(None) };
         let lines = asks_for_lines(build);
@@ -90,6 +90,8 @@ pub(super) fn all(build: &Build, answer: &Answer, scratch: &Scratch) -> Result<B
             }
         }
     }
+    let links = answer.jobs.last().is_some_and(|job| job.product().is_none());
+    built.is_program = links && answer.jobs.iter().any(|job| job.product().is_some());
     Ok(built)
 }
 

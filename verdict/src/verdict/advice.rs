@@ -150,10 +150,11 @@ impl Advisor<'_> {
         worst.retain(|line| line.place.slots as f64 >= WORTH_NAMING * total as f64);
         let advised = worst.into_iter().map(|mut line| {
             line.place.share = line.place.slots as f64 / total.max(1) as f64;
-            let mut remedies = match (line.place.cause(), self.locking) {
-                (Cause::Lock, Some(locking)) => locking.remedies(self.efficiency).into_iter(),
-                _ => Vec::new().into_iter(),
-            };
+            // Lanes that are not met again behind a lock run to their ends alone: the line has lost slots of both.
+            let is_of_lock = matches!(line.place.cause(), Cause::Lock | Cause::Finished)
+                && line.place.by_cause[Cause::Lock as usize] > 0;
+            let remedies = self.locking.filter(|_| is_of_lock).map(|locking| locking.remedies(self.efficiency));
+            let mut remedies = remedies.unwrap_or_default().into_iter();
             line.place.remedy = remedies.next().or_else(|| self.remedy(&line, source));
             line.place.more = remedies.collect();
             line.place

@@ -9,9 +9,11 @@
 //! Where threads take pieces of work whenever they are free (a dynamic or guided schedule of OpenMP, a pool of threads,
 //! a common queue or counter), it is chance which lane got how much: another recording has other lanes.
 
+use std::collections::BTreeMap;
+
 use machine::{Instruction, Operation};
 use replay::Outcome;
-use replay::view::View;
+use replay::view::{CutInto, View};
 use trace_format::{ModuleRole, Trace};
 
 use crate::pieces::are_tasks;
@@ -194,6 +196,25 @@ fn spread(lanes: &[u64], generations: &[u32], warp_size: usize) -> Option<(f64, 
         }
     }
     Some((total as f64 / slots.max(1) as f64, longest as f64 / total as f64))
+}
+
+/// Where threads took unlike numbers of a loop's iterations, as of a queue, and lanes are numbered by thread all the
+/// same: that a warp's lanes are no neighbours. `have_locks`: lanes take locks, as those do that take a piece.
+pub(super) fn taken_by_thread(trace: &Trace, view: &View, have_locks: bool) -> Option<String> {
+    let is_by_thread = |cut: &&CutInto| !cut.loops.is_empty() && !cut.is_shared_out && cut.order.contains("by thread");
+    view.summary().cut.as_ref().filter(is_by_thread)?;
+    let mut taken = BTreeMap::<_, usize>::new();
+    view.lanes().iter().for_each(|lane| *taken.entry(lane.thread).or_default() += 1);
+    let (least, most) = (taken.values().min()?, taken.values().max()?);
+    // Fixed shares differ by one at most.
+    let takes = |schedule: &Schedule| have_locks || *schedule == Schedule::Counter;
+    let schedule = Schedule::of(trace, view).filter(takes).filter(|_| most - least > 1)?;
+    Some(format!(
+        "lanes are numbered thread by thread, and there are {}: if these iterations are the pieces that threads took, \
+         the lanes of a warp are what one thread took, not neighbours in the queue. --lanes calls --region FUNCTION, of \
+         what does a piece, numbers them as they began.",
+        schedule.phrase()
+    ))
 }
 
 #[cfg(test)]

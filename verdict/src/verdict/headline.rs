@@ -23,9 +23,9 @@ impl Waits {
     }
 }
 
-/// Whether one thread ran all lanes, one after another: then the program does not say that they may run side by side.
+/// Whether one thread ran all lanes, one after another, and the program does not say that they may run side by side.
 pub(super) fn ran_in_order(view: &View) -> bool {
-    let is_of_loop = view.summary().cut.as_ref().is_some_and(|cut| !cut.loops.is_empty());
+    let is_of_loop = view.summary().cut.as_ref().is_some_and(|cut| !cut.loops.is_empty() && !cut.is_shared_out);
     let lanes = view.lanes();
     is_of_loop && lanes.windows(2).all(|two| two[0].thread == two[1].thread)
 }

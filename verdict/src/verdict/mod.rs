@@ -221,7 +221,10 @@ impl Verdict {
                     outcome,
                 ),
             },
-            warnings: warnings(figure, balance.as_ref(), items, outcome, view),
+            warnings: {
+                let order = balance::taken_by_thread(trace, view, locking.is_some());
+                warnings(figure, balance.as_ref(), items, outcome, view).into_iter().chain(order).collect()
+            },
             sentences: sentences(outcome, locking.as_ref(), *suggestions, source),
             time: time::on(figure.machine, outcome, view).filter(|_| !alone && withheld.is_none()),
             holds: !alone && !is_chance && withheld.is_none(),

@@ -65,13 +65,13 @@ impl Spread {
     /// `42.0% to 58.0% in a GPU compiler's own code: …`.
     pub(crate) fn sentence(self) -> String {
         let such = match self.models {
-            Models::One => "of 84 programs that ran on an NVIDIA H200, nine of ten lie in theirs",
+            Models::One => "of 84 programs that ran on an NVIDIA H200, nine in ten lie in such ranges",
             Models::Agree(..) => {
-                "nine of ten programs lie in theirs that ran on an NVIDIA H200 and on which its models agree"
+                "of programs that ran on an NVIDIA H200, and on which its models agree, nine in ten lie in such ranges"
             }
             Models::Apart(..) => {
                 "its models are far apart, since the control flow is not what a GPU's compiler makes (what to build \
-                 instead is said at the end); of such programs that ran on an NVIDIA H200, nine of ten lie in theirs"
+                 instead is said at the end); of such programs that ran on an NVIDIA H200, nine in ten lie in such ranges"
             }
         };
         format!("{} to {} in a GPU compiler's own code: {such}.", share(self.least), share(self.most))

@@ -83,7 +83,8 @@ pub(crate) struct Typed {
 
     /// The loops that ran, and how their iterations would run as lanes
     ///
-    /// Those that --loop can name; of the first ten, how the iterations would run. Nothing else is replayed
+    /// Those that --loop can name; of the first ten and of others that hold a hundredth of the
+    /// instructions, how the iterations would run. Nothing else is replayed
     #[arg(long, group = "rows", help_heading = SHOWN)]
     pub(super) loops: bool,
 

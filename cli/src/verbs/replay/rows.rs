@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use attribution::table::grouped;
 use attribution::{Source, json, locks, lost};
 use heuristics::{Prediction, Spec};
 use replay::metrics::{Causes, Contention};
@@ -57,6 +58,9 @@ impl Found {
         Found { outcomes, range: None, verdict: None, grouping: None, reorder: None }
     }
 }
+
+/// With more thread instructions than this a replay takes minutes.
+const LONG: u64 = 5_000_000_000;
 
 /// Results, as they are shown.
 pub(super) struct Replayed {
@@ -211,6 +215,13 @@ impl<'a> Request<'a> {
             let taken = view.summary().to_string();
             if self.printed != Some(Form::Json) {
                 say!("{taken}");
+                if view.summary().kept > LONG {
+                    say!(
+                        "lockstep: {} thread instructions take long to replay: `trace --limit 100M`, or --start and \
+                         --stop, record a part of the run",
+                        grouped(view.summary().kept)
+                    );
+                }
                 spin::advice(trace, view.summary()).into_iter().for_each(|advice| say!("{advice}"));
             }
             let mut found = replay(self, &view, source)?;
@@ -294,6 +305,8 @@ impl<'a> Request<'a> {
             text += &format!("{}{}\n", table::of(outcomes), table::legend(outcomes));
             if let Some(range) = &found.range {
                 text += &format!("\n{}", range.line());
+                let counts = outcomes.first().and_then(|outcome| range.counts(outcome));
+                text += &counts.map_or_else(String::new, |counts| format!("{counts}\n"));
             }
             text += &table::measured(outcomes);
             text += &found.grouping.as_ref().map_or_else(String::new, shown::grouping::beside);

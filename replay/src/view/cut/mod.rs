@@ -367,6 +367,7 @@ fn described((cut, lanes, counts, order): (Cut, Vec<LaneOrigin>, Counts, Order),
             order,
             loops: Vec::new(),
             is_withheld: false,
+            is_shared_out: false,
             doubts: Vec::new(),
         },
     )

@@ -9,8 +9,10 @@ mod listing;
 mod suggestions;
 mod switched;
 
+use std::collections::BTreeMap;
+
 use attribution::unlike::{Facts, unlike};
-use attribution::{disassembly, locks};
+use attribution::{Versions, Was, disassembly, locks};
 use heuristics::{Family, Spec};
 use machine::Syntax;
 use replay::Outcome;
@@ -21,7 +23,7 @@ use replay::suggest::Suggestions;
 use replay::view::View;
 use trace_format::Trace;
 
-use crate::page::{CauseText, FamilyText, ModelText, Page, Program, Replayed, Results};
+use crate::page::{CauseText, FamilyText, Line, ModelText, Page, Program, Replayed, Results};
 
 pub(super) use self::code::Code;
 
@@ -35,6 +37,8 @@ pub fn page(tool: String, programs: Vec<Program>) -> Page {
     let facts: Vec<Facts> = programs.iter().map(of).collect();
     Page {
         tool,
+        command: String::new(),
+        was: if let [before, after] = &programs[..] { was(before, after) } else { BTreeMap::new() },
         unlike: if let [before, after] = &facts[..] { unlike(before, after) } else { Vec::new() },
         causes: causes(),
         families: Family::ALL.iter().map(|family| family_text(*family)).collect(),
@@ -42,6 +46,22 @@ pub fn page(tool: String, programs: Vec<Program>) -> Page {
         columns: replay::registry::columns().map(|c| (c.name.to_owned(), c.definition.to_owned())).collect(),
         programs,
     }
+}
+
+/// What lines after were called before, where that is another name; nothing of those that are new.
+fn was(before: &Program, after: &Program) -> BTreeMap<String, String> {
+    let paths = |program: &Program| program.files.iter().map(|file| file.path.clone()).collect();
+    let versions = Versions::of(&paths(before), &paths(after));
+    let was = |line: &Line| {
+        let file = after.files.get(line.file?)?.path.clone();
+        let of = attribution::Line { file, line: line.number, functions: Vec::new() };
+        let was = match versions.was(&of) {
+            Was::At(label) => label,
+            Was::New => String::new(),
+        };
+        (was != line.label).then(|| (line.label.clone(), was))
+    };
+    after.lines.iter().filter_map(was).collect()
 }
 
 /// The causes of lost lane-slots, in the order of all lists by cause.

@@ -78,10 +78,13 @@ pub(in crate::view) fn into_turns(view: &View, which: &WhichLoops, bodies: &[Pc]
         }
         WhichLoops::At(places) => loops.at(places, segments),
         WhichLoops::Near(all) => {
-            // What stands behind a loop, as the end of a reduction, has its line, too.
+            // What stands behind a loop, as the end of a reduction, has its line, too: a loop that a team shares is
+            // meant, unless the line is that of a loop inside.
             let of = |places: &Vec<Pc>| loops.at(places, segments);
+            let is_inner = |id: &LoopId| loops.outside(*id).any(|outer| given.loops.contains(&outer));
+            let inner = all.first().map(of).filter(|found| found.iter().all(is_inner));
             let shared = |found: Vec<LoopId>| found.into_iter().filter(|id| given.loops.contains(id)).collect();
-            let mut meant = all.iter().map(of).map(shared).chain(all.iter().map(of));
+            let mut meant = inner.into_iter().chain(all.iter().map(of).map(shared)).chain(all.iter().map(of));
             meant.find(|found: &Vec<LoopId>| !found.is_empty()).unwrap_or_default()
         }
     };
@@ -155,6 +158,7 @@ pub(in crate::view) fn into_turns(view: &View, which: &WhichLoops, bodies: &[Pc]
     let mut made = described(made, listed);
     made.2.loops = taken.iter().map(|id| loops.taken(*id, segments)).collect();
     made.2.is_withheld = is_withheld;
+    made.2.is_shared_out = taken.iter().all(|id| given.loops.contains(id) || one_each.contains(id));
     let left_out: Vec<String> = if *which == WhichLoops::Worksharing && !is_withheld {
         wanted
             .iter()

@@ -65,7 +65,7 @@ impl Beside {
             format!(
                 "thread {thread} ran {ran} instructions while those that it had started ran {} each, and is no lane: if \
                  it did a part of their work, write that as a function of its own that is not put into others \
-                 (__attribute__((noinline))), and name it with --region",
+                 (noinline, in Rust #[inline(never)]), and name it with --region",
                 self.mean
             )
         })
