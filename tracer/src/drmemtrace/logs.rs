@@ -20,7 +20,8 @@ pub struct Listed {
 
 /// The modules of a list, by address. `program` is the name of the traced program, as names of files tell it.
 pub fn modules(list: &[u8], program: &str) -> Result<Vec<Listed>, Fault> {
-    let refused = |what: &str| Fault::of(format!("{what}. Copy it again, or remove it to convert without names and lines"));
+    let refused =
+        |what: &str| Fault::of(format!("{what}. Copy it again, or remove it to convert without names and lines"));
     let mut left = list;
     let first = String::from_utf8_lossy(until(&mut left, b'\n'));
     let Some(version) = first.strip_prefix("Module Table: version ").and_then(|rest| rest.split(',').next()) else {
