@@ -6,6 +6,9 @@ use std::io::Read;
 use crate::drmemtrace::fault::Fault;
 use crate::drmemtrace::record::{Record, Records, marker};
 
+/// How many nanoseconds an instruction takes at most while it is recorded.
+const PACE: u64 = 25;
+
 /// The times that a file notes.
 #[derive(Debug, Default)]
 pub struct Times {
@@ -49,17 +52,26 @@ impl Times {
         }
     }
 
-    /// The time, in nanoseconds, when so many instructions had run, as if all between two notes had taken as long as
-    /// each other. Not fewer than were asked for before.
+    /// The time, in nanoseconds, when so many instructions had run. Between two notes they took as long as each other
+    /// where that is [`PACE`] at most. Else the thread stood still for a while, nobody knows where: half-way. So what it
+    /// does shortly behind a note or before one is near that. Not fewer than were asked for before.
     pub fn after(&mut self, instructions: u64) -> u64 {
         while self.noted.get(self.at + 1).is_some_and(|(at, _)| *at <= instructions) {
             self.at += 1;
         }
         let Some(&(from, start)) = self.noted.get(self.at) else { return 0 };
-        let (to, end) = self.noted.get(self.at + 1).copied().unwrap_or((instructions.max(from) + 1, start));
-        let (ran, all) = (instructions.saturating_sub(from), to.saturating_sub(from).max(1));
-        let passed = u128::from(end.saturating_sub(start)) * 1000 * u128::from(ran) / u128::from(all);
-        start.saturating_mul(1000).saturating_add(u64::try_from(passed).unwrap_or(u64::MAX))
+        let (to, end) = self.noted.get(self.at + 1).copied().unwrap_or((u64::MAX, start));
+        let (ran, left) = (instructions.saturating_sub(from), to.saturating_sub(instructions.max(from)).max(1));
+        let took = end.saturating_sub(start).saturating_mul(1000);
+        let all = ran.saturating_add(left);
+        let passed = if took / all < PACE {
+            u64::try_from(u128::from(took) * u128::from(ran) / u128::from(all)).unwrap_or(took)
+        } else if ran < left {
+            ran * PACE
+        } else {
+            took.saturating_sub(left.saturating_mul(PACE))
+        };
+        start.saturating_mul(1000).saturating_add(passed)
     }
 }
 
@@ -68,13 +80,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn between_two_notes_time_passes_with_instructions_and_a_system_call_takes_its_own() {
+    fn between_two_notes_time_passes_with_instructions_or_stands_still_half_way() {
         let mut times = Times::default();
-        for (instructions, time) in [(0, 5), (10, 7), (10, 8), (10, 90), (20, 91)] {
+        for (instructions, time) in [(0, 5), (100, 7), (100, 8), (100, 90), (200, 190)] {
             times.note(instructions, time);
         }
-        assert_eq!([0, 5, 9].map(|instructions| times.after(instructions)), [5000, 6000, 6800]);
-        assert_eq!([10, 15, 20, 99].map(|instructions| times.after(instructions)), [90_000, 90_500, 91_000, 91_000]);
+        assert_eq!([0, 50, 99].map(|instructions| times.after(instructions)), [5000, 6000, 6980]);
+        let waited = [100, 110, 190, 200, 999].map(|instructions| times.after(instructions));
+        assert_eq!(waited, [90_000, 90_250, 189_750, 190_000, 190_000]);
         assert_eq!(Times::default().after(3), 0);
     }
 }
