@@ -53,7 +53,7 @@ impl Times {
     }
 
     /// The time, in nanoseconds, when so many instructions had run. Between two notes they took as long as each other
-    /// where that is [`PACE`] at most. Else the thread stood still for a while, nobody knows where: half-way. So what it
+    /// where that is [`PACE`] at most. Else the thread stood still for a while, nobody knows where: half-way. What it
     /// does shortly behind a note or before one is near that. Not fewer than were asked for before.
     pub fn after(&mut self, instructions: u64) -> u64 {
         while self.noted.get(self.at + 1).is_some_and(|(at, _)| *at <= instructions) {
