@@ -141,7 +141,7 @@ fn with_the_options_of_the_page_clang_makes_the_code_that_the_wrapper_makes() {
                 continue;
             }
             let words = [&options(source)[..], &["-S", "-gline-tables-only"].map(str::to_owned)].concat();
-            let with_options = [&[load.clone()], &words[..], &all, more, &["-o".to_owned(), theirs.clone()]].concat();
+            let with_options = [&words[..], &all, more, &[load.clone(), "-o".to_owned(), theirs.clone()]].concat();
             succeed("clang-19", &strs(&with_options), Some(&format!("{passes},layout")));
             let build = Build {
                 compiler: "clang-19".into(),
