@@ -8,7 +8,10 @@ use crate::output::say;
 /// Each status that is not a traced program's own: number, and what it means.
 pub const STATUSES: &[(u8, &str)] = &[
     (USAGE, "the command line is wrong, or its options do not go together"),
-    (BAD_TRACE, "the trace (or the rows) cannot be read: damaged, of another version, or no such file at all"),
+    (
+        BAD_TRACE,
+        "the trace, rows or another tool's recording cannot be read: damaged, of another version, or no such file",
+    ),
     (REQUEST, "this trace cannot give what was asked for"),
     (WRITE, "a file cannot be written"),
     (DEADLOCK, "every requested heuristic deadlocks"),
@@ -165,6 +168,7 @@ fn of_tracer(error: &tracer::Error) -> u8 {
     match error {
         tracer::Error::NotFound { .. } => NOT_FOUND,
         tracer::Error::NotExecutable { .. } => NOT_EXECUTABLE,
+        tracer::Error::Foreign { .. } => BAD_TRACE,
         _ => TRACING,
     }
 }

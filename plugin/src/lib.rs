@@ -63,16 +63,22 @@ pub unsafe extern "C" fn lockstep_check(passes: *const c_char, length: usize) {
     }
 }
 
-/// Runs these passes over the module; returns whether it may have changed.
+/// Runs these passes over the module; returns whether it may have changed. `whole_arms`: the optimiser left what both
+/// sides of a branch end with in them.
 ///
 /// # Safety
 /// The module is well formed and nobody else's during the call; `passes` is as for [`lockstep_knows`], and was checked.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn lockstep_run(module: LLVMModuleRef, passes: *const c_char, length: usize) -> bool {
+pub unsafe extern "C" fn lockstep_run(
+    module: LLVMModuleRef,
+    passes: *const c_char,
+    length: usize,
+    whole_arms: bool,
+) -> bool {
     // SAFETY: the caller says so.
     let (text, mut lent) = unsafe { (text(passes, length), Lent::new(module)) };
     let mut run = || {
-        let pipeline = Pipeline::parse(&own(&text))?;
+        let pipeline = Pipeline::parse(&own(&text))?.with_whole_arms(whole_arms);
         pipeline.run(&mut lent.copy())?;
         pipeline.run(lent.module())
     };

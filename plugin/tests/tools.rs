@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use transform::llvm::Module;
+use transform::wrapper::{self, Build, Layout, Shape};
 use transform::{Pipeline, REGISTRY};
 
 fn root() -> PathBuf {
@@ -100,6 +101,65 @@ fn programs_that_clang_builds_with_the_plug_in_print_what_they_did() {
             assert_eq!(succeed(&passed, &["-p", "4"], None), expected, "{source}: {passes}");
         }
         assert!(build(&passed, &[&load], Some("linearize:threshold=-1000")) != without, "{source}");
+    }
+}
+
+/// Code without comments: those have names of blocks, which need not be there.
+fn without_comments(code: &str) -> String {
+    let lines = code.lines().filter_map(|line| line.split('#').next()).map(str::trim_end);
+    lines.filter(|line| !line.is_empty()).map(|line| format!("{line}\n")).collect()
+}
+
+/// The options that docs/passes.md names for passes of this kind: what its table has in that row.
+fn options_of(kind: &str) -> Vec<String> {
+    let page = std::fs::read_to_string(root().join("docs/passes.md")).unwrap();
+    let row = page.lines().find_map(|line| line.strip_prefix(&format!("| {kind} | `"))).expect(kind);
+    let (options, _) = row.split_once('`').unwrap();
+    assert!(options.contains("-mllvm -"), "{options}");
+    options.split(' ').map(str::to_owned).collect()
+}
+
+#[test]
+fn with_the_options_of_the_page_clang_makes_the_code_that_the_wrapper_makes() {
+    let folder = tempfile::tempdir().unwrap();
+    let [own, theirs] = ["own.s", "theirs.s"].map(|name| folder.path().join(name).to_str().unwrap().to_owned());
+    let load = format!("-fpass-plugin={}", plugin());
+    let [all, meld, structured] = ["all", "`meld`", "those that structure"].map(options_of);
+    let none = Vec::new();
+    let cases = [
+        ("meld:threshold=-1000", &meld),
+        ("fcs:threshold=-1000", &none),
+        ("tail-merge", &none),
+        ("split-nodes", &structured),
+        ("linearize:threshold=-1000", &structured),
+    ];
+    for source in SOURCES {
+        let mut codes = Vec::new();
+        for (passes, more) in cases {
+            // What is sunk behind `meld` differs there.
+            if passes.starts_with("meld") && source.starts_with("mandelbrot") {
+                continue;
+            }
+            let words = [&options(source)[..], &["-S", "-gline-tables-only"].map(str::to_owned)].concat();
+            let with_options = [&words[..], &all, more, &[load.clone(), "-o".to_owned(), theirs.clone()]].concat();
+            succeed("clang-19", &strs(&with_options), Some(&format!("{passes},layout")));
+            let build = Build {
+                compiler: "clang-19".into(),
+                passes: Pipeline::parse(passes).unwrap(),
+                layout: Layout::Ordered,
+                shape: Shape::Cpu,
+                marks_iterations: false,
+                keep_ir: None,
+                arguments: [&words[..], &["-o".to_owned(), own.clone()]].concat().into_iter().map(Into::into).collect(),
+            };
+            assert_eq!(wrapper::build(&build).unwrap().status, 0);
+            let [own, theirs] = [&own, &theirs].map(|file| without_comments(&std::fs::read_to_string(file).unwrap()));
+            assert!(own == theirs, "{source}: {passes}");
+            codes.push(own);
+        }
+        codes.sort();
+        codes.dedup();
+        assert!(codes.len() > 2, "{source}: passes make {} codes", codes.len());
     }
 }
 

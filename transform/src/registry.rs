@@ -165,7 +165,7 @@ impl Pipeline {
     /// The same passes, behind an optimiser that left what both sides of a branch end with in them or did not: what
     /// `meld` leaves of that is sunk right behind it.
     #[must_use]
-    pub(crate) fn with_whole_arms(mut self, whole: bool) -> Pipeline {
+    pub fn with_whole_arms(mut self, whole: bool) -> Pipeline {
         self.by.whole_arms = whole;
         self
     }

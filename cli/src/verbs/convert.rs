@@ -77,7 +77,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 
 fn convert_drmemtrace(from: &Path, output: &Path) -> anyhow::Result<ExitCode> {
     let output = if output == Path::new("-") { Path::new("/dev/stdout") } else { output };
-    let converted = tracer::convert_drmemtrace(from, output)?;
+    let converted = tracer::convert_drmemtrace(from, output).map_err(|error| match error {
+        // A file that cannot be written is that of other verbs: nothing is recorded here.
+        tracer::Error::Trace(error) => anyhow::Error::from(error),
+        other => other.into(),
+    })?;
     for warning in &converted.warnings {
         say!("lockstep: {warning}");
     }

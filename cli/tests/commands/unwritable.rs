@@ -71,6 +71,7 @@ fn printing(folder: &Path) -> Vec<Line> {
 /// Command lines of every verb that writes a file, which is `/dev/full` here.
 fn writing(folder: &Path) -> Vec<Line> {
     let vector = root().join("heuristics/conformance/case-12.trace.gz");
+    let recording = root().join("cli/tests/drmemtrace/crew.dir");
     let (trace, folder) = (vector.display(), folder.display());
     let mut lines: Vec<Line> = [
         format!("replay --csv /dev/full {trace}"),
@@ -85,6 +86,7 @@ fn writing(folder: &Path) -> Vec<Line> {
         format!("lockstep plot {folder}/rows.csv -o {folder}/full.svg"),
         format!("lockstep plot {folder}/rows.csv -o {folder}/full.png"),
         format!("lockstep convert -o /dev/full {trace}"),
+        format!("lockstep convert --from drmemtrace -o /dev/full {}", recording.display()),
         format!("lockstep dump -o /dev/full {trace}"),
         format!("lockstep dump --text -o /dev/full {trace}"),
         "lockstep setup --prefix /dev/full".to_owned(),

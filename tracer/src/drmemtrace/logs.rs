@@ -20,21 +20,22 @@ pub struct Listed {
 
 /// The modules of a list, by address. `program` is the name of the traced program, as names of files tell it.
 pub fn modules(list: &[u8], program: &str) -> Result<Vec<Listed>, Fault> {
+    let refused =
+        |what: &str| Fault::of(format!("{what}. Copy it again, or remove it to convert without names and lines"));
     let mut left = list;
     let first = String::from_utf8_lossy(until(&mut left, b'\n'));
     let Some(version) = first.strip_prefix("Module Table: version ").and_then(|rest| rest.split(',').next()) else {
-        return Err(Fault::of("its first line is no module table's"));
+        return Err(refused("its first line is no module table's"));
     };
     if version != "5" {
-        return Err(Fault::of(format!("it is a module table of version {version}; only version 5 is known")));
+        return Err(refused(&format!("it is a module table of version {version}; only version 5 is known")));
     }
     until(&mut left, b'\n');
     let mut modules: Vec<Listed> = Vec::new();
     let mut places: FxHashMap<u64, usize> = FxHashMap::default();
     while !left.trim_ascii_start().is_empty() {
         let at = list.len() - left.len();
-        let entry =
-            Entry::take(&mut left).ok_or_else(|| Fault::of(format!("what stands at byte {at} is no module")))?;
+        let entry = Entry::take(&mut left).ok_or_else(|| refused(&format!("what stands at byte {at} is no module")))?;
         if ITS_OWN.iter().any(|own| entry.path.ends_with(own)) {
             continue;
         }
@@ -202,6 +203,7 @@ mod tests {
     fn a_list_of_modules_that_is_none_is_refused() {
         let words = |list: &[u8]| modules(list, "").unwrap_err().0;
         assert!(words(b"").contains("no module table"));
+        assert!(words(b"").contains("remove it to convert without names"));
         assert!(words(b"Module Table: version 6, count 1\n\n").contains("version 6"));
         assert!(words(b"Module Table: version 5, count 1\n\n0, 0, 0x10").contains("no module"));
         assert!(

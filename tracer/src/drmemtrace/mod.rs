@@ -15,6 +15,7 @@ mod origin;
 mod record;
 mod steps;
 mod thread;
+mod times;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -35,6 +36,7 @@ use order::Order;
 use origin::Origin;
 use steps::Steps;
 use thread::{Shared, Thread};
+use times::Times;
 
 /// The functions that drmemtrace should record, as the value of its option `-record_function`.
 #[must_use]
@@ -102,7 +104,8 @@ impl Opened {
             if *memory.get_or_insert(has_addresses) != has_addresses {
                 return Err(Fault::of("it has memory addresses and others have none").of_file(path));
             }
-            threads.push(Thread::new(path.clone(), steps));
+            let times = files::open(path).map(Times::read).unwrap_or_default();
+            threads.push(Thread::new(path.clone(), steps, times));
         }
         // The kernel numbers threads as they are made, and begins again with small numbers behind the largest.
         threads.sort_by_key(|thread| {

@@ -1,9 +1,9 @@
 //! One order of what all threads do to each other.
 //!
-//! The records give the time now and then: when a buffer was full, and around system calls. So what threads do to each
-//! other is in order of the last time that each noted, as far as that can have been: nobody has a lock that another
-//! thread holds, nobody leaves a barrier before all have come, no thread starts before it was made or is joined before
-//! it has ended. A thread whose next step cannot have been waits for the others.
+//! The records give the time now and then: when a buffer was full, and around system calls. What threads do to each
+//! other is in the order of the times that follow from these (`times`), as far as that can have been: nobody has a lock
+//! that another thread holds, nobody leaves a barrier before all have come, no thread starts before it was made or is
+//! joined before it has ended. A thread whose next step cannot have been waits for the others.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};

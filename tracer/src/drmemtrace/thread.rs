@@ -13,6 +13,7 @@ use crate::drmemtrace::files::Contents;
 use crate::drmemtrace::logs::Function;
 use crate::drmemtrace::origin::Origin;
 use crate::drmemtrace::steps::{Note, Step, Steps};
+use crate::drmemtrace::times::Times;
 use crate::images::modules::ModuleMap;
 use crate::images::sync_functions::{self, Role};
 use crate::kernel::calls::is_futex_wait;
@@ -136,8 +137,11 @@ pub struct Thread {
     pub id: Option<ThreadId>,
     /// The kernel's number of it.
     pub os_tid: i32,
-    /// The last time that it noted, in microseconds.
+    /// The time of what it does next, in nanoseconds.
     pub time: u64,
+    times: Times,
+    /// Its instructions that were looked at.
+    done: u64,
     /// What it does next, in order: nothing of it has been written.
     pub next: VecDeque<Happening>,
     /// Its instructions.
@@ -160,13 +164,15 @@ pub struct Thread {
 
 impl Thread {
     /// A thread that has not started.
-    pub fn new(path: PathBuf, steps: Steps<Contents>) -> Thread {
+    pub fn new(path: PathBuf, steps: Steps<Contents>, times: Times) -> Thread {
         let os_tid = steps.thread.unwrap_or(0) as i32;
         Thread {
             path,
             id: None,
             os_tid,
             time: 0,
+            times,
+            done: 0,
             next: VecDeque::new(),
             steps,
             last: None,
@@ -214,9 +220,9 @@ impl Thread {
 
     fn step(&mut self, step: Step, shared: &mut Shared) {
         let transferred = self.retire(Some(&step), shared);
+        self.time = self.time.max(self.times.after(self.done));
+        self.done += 1;
         if self.last.is_none() {
-            let time = |note: &Note| if let Note::Time(time) = note { Some(*time) } else { None };
-            self.time = step.notes.iter().find_map(time).unwrap_or(0);
             self.next.push_back(Happening::Start(step.sp));
         }
         let arrived = self.note(&step, transferred);
@@ -263,7 +269,6 @@ impl Thread {
         let mut arrived = false;
         for note in &step.notes {
             match *note {
-                Note::Time(time) => self.time = self.time.max(time),
                 Note::Signal(number) => {
                     self.next.push_back(Happening::Own(Event::Signal { number, handler: Pc(step.pc()) }));
                     let sp = if self.last.is_some() { self.expected_sp } else { step.sp };
@@ -291,7 +296,7 @@ impl Thread {
                         self.next.push_back(Happening::FutexWait(arguments[0]));
                     }
                 }
-                Note::Returned { .. } => {}
+                Note::Time(_) | Note::Returned { .. } => {}
             }
         }
         arrived
@@ -386,11 +391,10 @@ impl Thread {
 
     fn end(&mut self, shared: &mut Shared) {
         self.ended = true;
+        self.time = self.time.max(self.times.after(self.done));
         for note in self.steps.last_notes() {
-            match note {
-                Note::Time(time) => self.time = self.time.max(time),
-                Note::SystemCall(number) => self.system_call = number,
-                _ => {}
+            if let Note::SystemCall(number) = note {
+                self.system_call = number;
             }
         }
         self.retire(None, shared);
