@@ -15,8 +15,8 @@ use trace_format::{Kind, Pc};
 
 use crate::Figure;
 use crate::lanes::FEW;
-use crate::verdict::FAR_APART;
 use crate::verdict::filling::together;
+use crate::verdict::spread::FAR_APART;
 
 /// A machine whose efficiency is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -295,6 +295,7 @@ impl Range {
             least,
             most,
             has_others: !self.others.is_empty(),
+            is_compared: self.machine == Machine::Nvidia,
             lanes: self.machine.facts().lanes,
         }
     }

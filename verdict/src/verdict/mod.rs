@@ -8,11 +8,12 @@
 pub(crate) mod advice;
 pub(crate) mod balance;
 pub(crate) mod coverage;
+mod figure;
 pub(crate) mod filling;
 mod headline;
 mod kinds;
 pub(crate) mod locking;
-mod spread;
+pub(crate) mod spread;
 mod time;
 
 use attribution::table::grouped;
@@ -29,15 +30,13 @@ use trace_format::Trace;
 use self::advice::{Advisor, Place};
 use self::balance::Balance;
 use self::coverage::{Coverage, share};
+pub use self::figure::Figure;
 use self::headline::Waits;
 use self::locking::{LockTrials, Locking};
-use self::spread::{Models, Spread};
+use self::spread::Spread;
 use self::time::Time;
 use crate::Machine;
 use crate::machine::unit;
-
-/// How far apart what models of one machine say may be before the verdict is a range.
-pub(crate) const FAR_APART: f64 = 0.05;
 
 /// Collecting lanes is worth a sentence where it spares this share of what is issued.
 const WORTH_COLLECTING: f64 = 0.03;
@@ -92,48 +91,6 @@ impl Evidence {
     /// Pieces of work as lanes.
     pub(crate) fn pieces(&self) -> Option<&Items> {
         self.items.as_ref().map(|(items, _)| items)
-    }
-}
-
-/// The figure of a machine.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Figure {
-    /// Its name; none where a model was named.
-    pub machine: Option<&'static str>,
-    /// The model.
-    pub model: String,
-    /// The efficiency, by the model.
-    pub efficiency: f64,
-    /// The least that models of the machine say.
-    pub least: f64,
-    /// The most.
-    pub most: f64,
-    /// Whether more than one of its models was replayed.
-    pub has_others: bool,
-    /// The lanes of its warps.
-    pub lanes: usize,
-}
-
-impl Figure {
-    /// Whether its models are so far apart that they are a range.
-    fn is_apart(&self) -> bool {
-        self.most - self.least > FAR_APART
-    }
-
-    /// What it is at most, where lanes wait for what lockstep does not order.
-    fn bound(&self) -> f64 {
-        if self.is_apart() { self.most } else { self.efficiency }
-    }
-
-    /// Where a GPU's own figure lies; none for machines that were not compared with one.
-    fn spread(&self) -> Option<Spread> {
-        let is_compared = self.machine == Some(Machine::Nvidia.name());
-        let models = match (self.has_others, self.is_apart()) {
-            (false, _) => Models::One,
-            (true, false) => Models::Agree(self.least, self.most),
-            (true, true) => Models::Apart(self.least, self.most),
-        };
-        is_compared.then(|| Spread::of(self.efficiency, models)).flatten()
     }
 }
 

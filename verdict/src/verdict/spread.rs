@@ -2,12 +2,15 @@
 //!
 //! A compiler for GPUs makes other code of a program. Of 84 programs that were compared with an H200
 //! (docs/fidelity.md), built by gcc and clang at -O2 and -O3, nine of ten lie within w sqrt(e (1 - e)) of their
-//! efficiency e. The width w is 0.16 where the machine's models agree: for 50% that is 42% to 58%. It is 0.33 where they
-//! are far apart, and 0.22 where one alone was replayed.
+//! efficiency e. The width w is 0.16 where the machine's models agree: for 50% that is 42% to 58%. It is 0.33 where
+//! they are far apart, and 0.22 where one alone was replayed.
 
 use serde_json::{Value, json};
 
 use super::coverage::share;
+
+/// How far apart what models of one machine say may be before the verdict is a range.
+pub(crate) const FAR_APART: f64 = 0.05;
 
 /// What the machine's models say, from the least to the most.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -86,7 +89,6 @@ impl Spread {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verdict::FAR_APART;
 
     #[test]
     fn nine_of_ten_programs_lie_in_their_ranges() {
