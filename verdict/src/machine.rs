@@ -18,6 +18,9 @@ use crate::lanes::FEW;
 use crate::verdict::filling::together;
 use crate::verdict::spread::FAR_APART;
 
+/// With these options gcc makes no copies of code that a compiler for GPUs would not make.
+const UNCOPIED: &str = "-fno-thread-jumps -fno-split-paths -fno-unswitch-loops -fno-split-loops";
+
 /// A machine whose efficiency is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Machine {
@@ -309,7 +312,7 @@ impl Range {
             let at = self.worst.as_ref().map_or_else(String::new, Worst::phrase);
             format!(
                 " They differ{at}: the compiler made control flow that a GPU's compiler would not. For a figure to \
-                 trust, build with `lockstep cc --shape gpu` or with -O1."
+                 trust, build with `lockstep cc --shape gpu`, with -O1, or by gcc with {UNCOPIED}."
             )
         } else {
             String::new()
