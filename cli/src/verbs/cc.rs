@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -102,7 +102,7 @@ pub(crate) fn run(args: &Args, compiler: &str) -> anyhow::Result<ExitCode> {
     built.remarks.iter().filter(|remark| matches!(remark.reason, Reason::IterationsNotMarked(_))).for_each(|remark| {
         say!("lockstep: warning: {remark}; `replay` has no lanes for it");
     });
-    if built.status == 0 && built.is_program {
+    if built.status == 0 && built.is_program && std::io::stderr().is_terminal() {
         tell_idle(&build.passes, &built.remarks);
     }
     if let Some(path) = &args.report {
@@ -111,7 +111,8 @@ pub(crate) fn run(args: &Args, compiler: &str) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(built.status))
 }
 
-/// Says which passes changed nothing in a program, and why. In a build of many files that is no news.
+/// Says which passes changed nothing in a program, and why. In a build of many files that is no news, and checks of a
+/// compiler (Autoconf's, CMake's) take whatever it writes for a fault.
 fn tell_idle(passes: &Pipeline, remarks: &[Remark]) {
     let says_what_it_does = |pass: &&str| !["none", "layout"].contains(pass);
     for pass in passes.names().into_iter().filter(says_what_it_does) {

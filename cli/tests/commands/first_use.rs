@@ -201,8 +201,12 @@ fn cc_says_where_the_compilers_words_go_and_which_pass_changed_nothing() {
     let compiled = |words: &[&str]| {
         let all = [&["cc", "--transform", "meld", "--"], words, &[source, "-o", to.to_str().unwrap()]].concat();
         let output = run("lockstep", &all);
+        assert!(output.status.success() && said(&output).is_empty(), "checks of a compiler would fail: {output:?}");
+        // `script` gives the command a terminal.
+        let typed = format!("{} {}", env!("CARGO_BIN_EXE_lockstep"), all.join(" "));
+        let output = Command::new("script").args(["-qec", &typed, "/dev/null"]).output().expect("script runs");
         assert!(output.status.success(), "{output:?}");
-        said(&output)
+        String::from_utf8(output.stdout).unwrap()
     };
     assert!(compiled(&["-O1"]).starts_with("lockstep: the pass meld changed nothing: "));
     assert_eq!(compiled(&["-O1", "-c"]), "", "a build of many files would say it of most");
