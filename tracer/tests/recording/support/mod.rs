@@ -79,8 +79,9 @@ impl Recorded {
     /// code.
     pub fn trace(&self) -> Trace {
         let trace = Trace::open(&self.path).unwrap();
-        assert!(trace.recovered().is_none(), "{:?}", trace.recovered());
-        assert!(trace.finish().is_some(), "the trace has no end");
+        let said = format!("{}; {}", self.output.status, self.stderr());
+        assert!(trace.recovered().is_none(), "{:?}; {said}", trace.recovered());
+        assert!(trace.finish().is_some(), "the trace has no end; {said}");
         chain::check(&trace);
         trace
     }
