@@ -45,23 +45,30 @@ impl Versions {
             own.difference(other).filter_map(|path| Some((path.clone(), lines_of(path)?))).collect()
         };
         let (before, after) = (apart(before, after), apart(after, before));
-        let mut found = Vec::new();
-        for (was, old) in &before {
-            for (is, new) in &after {
-                let same = matched(old, new);
-                let shared = same.iter().filter(|(is, was)| new[**is as usize - 1] == old[**was as usize - 1]).count();
-                let share = shared as f64 / old.len().min(new.len()).max(1) as f64;
-                let has_name = name_of(was) == name_of(is);
-                if has_name || share >= LEAST_SHARED {
-                    found.push((has_name, share, was, is, same));
+        let mut versions = Versions::default();
+        let mut taken = BTreeSet::new();
+        // Comparing takes time: of files with other names only those that no name has matched, and that can be alike.
+        for by_name in [true, false] {
+            let mut found = Vec::new();
+            for (was, old) in before.iter().filter(|(was, _)| !taken.contains(was)) {
+                for (is, new) in after.iter().filter(|(is, _)| !versions.files.contains_key(is)) {
+                    let has_name = name_of(was) == name_of(is);
+                    if has_name != by_name || !(by_name || most_shared(old, new) >= LEAST_SHARED) {
+                        continue;
+                    }
+                    let same = matched(old, new);
+                    let is_shared = |(is, was): &(&u32, &u32)| new[**is as usize - 1] == old[**was as usize - 1];
+                    let share = of_shorter(same.iter().filter(is_shared).count(), old, new);
+                    if by_name || share >= LEAST_SHARED {
+                        found.push((share, was, is, same));
+                    }
                 }
             }
-        }
-        found.sort_by(|a, b| (b.0, b.1).partial_cmp(&(a.0, a.1)).unwrap_or(std::cmp::Ordering::Equal));
-        let (mut versions, mut taken) = (Versions::default(), BTreeSet::new());
-        for (_, _, was, is, same) in found {
-            if !versions.files.contains_key(is) && taken.insert(was) {
-                versions.files.insert(is.clone(), (name_of(was).to_owned(), same));
+            found.sort_by(|a, b| b.0.total_cmp(&a.0));
+            for (_, was, is, same) in found {
+                if !versions.files.contains_key(is) && taken.insert(was) {
+                    versions.files.insert(is.clone(), (name_of(was).to_owned(), same));
+                }
             }
         }
         versions
@@ -73,6 +80,25 @@ impl Versions {
         let Some((name, same)) = self.files.get(&line.file) else { return Was::At(line.short()) };
         same.get(&line.line).map_or(Was::New, |number| Was::At(format!("{name}:{number}")))
     }
+}
+
+/// So many lines, as a part of the shorter text.
+fn of_shorter(lines: usize, old: &[String], new: &[String]) -> f64 {
+    lines as f64 / old.len().min(new.len()).max(1) as f64
+}
+
+/// The part of the shorter text that both share at most: lines that stand in both, in whatever order.
+fn most_shared(old: &[String], new: &[String]) -> f64 {
+    let mut left = HashMap::<&String, usize>::new();
+    old.iter().for_each(|line| *left.entry(line).or_default() += 1);
+    let mut shared = 0;
+    for line in new {
+        if let Some(left) = left.get_mut(line).filter(|left| **left > 0) {
+            *left -= 1;
+            shared += 1;
+        }
+    }
+    of_shorter(shared, old, new)
 }
 
 fn name_of(path: &str) -> &str {
@@ -114,6 +140,11 @@ fn matched(old: &[String], new: &[String]) -> HashMap<u32, u32> {
 /// The share of two lines' characters that are in both, in order.
 fn likeness(old: &str, new: &str) -> f64 {
     let [old, new] = [old, new].map(|line| line.chars().collect::<Vec<char>>());
+    // All of the shorter one may be in the longer at most.
+    let most = 2 * old.len().min(new.len());
+    if (most as f64) < LEAST_ALIKE * (old.len() + new.len()) as f64 {
+        return 0.0;
+    }
     f64::from(get_diff_ratio(&capture_diff_slices(Algorithm::Myers, &old, &new), old.len(), new.len()))
 }
 

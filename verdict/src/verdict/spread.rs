@@ -73,8 +73,9 @@ impl Spread {
                 "of programs that ran on an NVIDIA H200, and on which its models agree, nine in ten lie in such ranges"
             }
             Models::Apart(..) => {
-                "its models are far apart, since the control flow is not what a GPU's compiler makes (what to build \
-                 instead is said at the end); of such programs that ran on an NVIDIA H200, nine in ten lie in such ranges"
+                "its models are far apart, since the control flow is not what a GPU's compiler makes (the last line of \
+                 replay says what to build instead); of such programs that ran on an NVIDIA H200, nine in ten lie in \
+                 such ranges"
             }
         };
         format!("{} to {} in a GPU compiler's own code: {such}.", share(self.least), share(self.most))
@@ -116,7 +117,7 @@ mod tests {
             let apart = within(builds, |models| matches!(models, Models::Apart(..)), false);
             let alone = within(builds, |_| true, true);
             let all = [agree, apart, alone];
-            assert!(all.iter().all(|within| (0.86..0.97).contains(within)), "{builds}: {all:?}");
+            assert!(all.iter().all(|within| (0.885..0.94).contains(within)), "{builds}: {all:?}");
         }
     }
 
