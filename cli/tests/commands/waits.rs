@@ -478,6 +478,16 @@ fn a_lock_at_which_threads_queue_is_one_also_where_nobody_had_to_wait() {
 }
 
 #[test]
+fn a_word_that_threads_look_at_and_change_back_may_be_a_lock() {
+    for (compiler, kind) in [("g++", 2), ("clang++-19", 3), ("g++", 4), ("clang++-19", 5), ("g++", 6)] {
+        let define = format!("-DKIND={kind}");
+        let (_, said) = verdict("seldom.cpp", &[compiler], &["-O2", "-w", "-pthread", &define]);
+        assert!(said.contains("\"is_at_most\":true"), "{compiler} {kind}: {said}");
+        assert!(said.contains("may be locks") || said.contains("waits until another"), "{compiler} {kind}: {said}");
+    }
+}
+
+#[test]
 fn atomics_that_look_like_locks_are_none() {
     for (compiler, optimisation) in [("g++", "-O0"), ("g++", "-O2"), ("clang++-19", "-O2")] {
         let (_, said) = verdict("no_locks.cpp", &[compiler], &[optimisation, "-w", "-std=c++17", "-pthread"]);

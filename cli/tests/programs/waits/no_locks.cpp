@@ -1,5 +1,6 @@
 // Atomics that are no locks and no barriers, though parts of them look so: a queue of work, shared pointers, who is the
-// last to be done, a list that is pushed to and taken whole, a place that is exchanged, one counter after another.
+// last to be done, a list that is pushed to and taken whole, a place that is exchanged, one counter after another, how
+// many are at work, the largest number.
 #include <atomic>
 #include <memory>
 #include <pthread.h>
@@ -12,7 +13,7 @@ struct Node {
     std::atomic<bool> used;
 };
 
-static std::atomic<int> next, done, counted;
+static std::atomic<int> next, done, counted, at_work, largest;
 static std::atomic<Node *> list, place;
 static std::atomic<int> last = ITEMS - 1;
 static int sum, seen;
@@ -33,12 +34,17 @@ __attribute__((noinline)) static long inside(long turns) {
 static void *work(void *a) {
     long id = (long)a;
     pthread_barrier_wait(&begin);
+    at_work.fetch_add(1);
     for (int i = 0; (i = next.fetch_add(1)) < ITEMS;) {
         if (i == last.load()) seen = seen + 1;
         totals[id] += inside(WORK);
         counted.store(counted.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     }
+    at_work.fetch_sub(1);
     for (int i = 0; i < ITEMS; i++) {
+        int most = largest.load();
+        while (most < i && !largest.compare_exchange_weak(most, i)) {
+        }
         std::shared_ptr<int> mine = shared;
         Node *one = &nodes[id][i];
         one->next = list.load();

@@ -1,7 +1,9 @@
 // A lock (KIND) at which hardly anybody ever waits: threads come one after another. 0 tickets, by plain loads; 1
-// Mellor-Crummey and Scott's.
+// Mellor-Crummey and Scott's; 2 the owner's number; 3 how many hold it; 4 how many may come; 5 who writes by a sequence; 6
+// a bit that is set and cleared by comparison.
 #include <atomic>
 #include <pthread.h>
+#include <sched.h>
 
 #if KIND == 0
 static std::atomic<int> tickets, serving;
@@ -13,6 +15,54 @@ static void take() {
     mine = drawn;
 }
 static void give() { serving.store(mine + 1, std::memory_order_release); }
+#elif KIND == 2
+static std::atomic<int> owner{-1}, numbers;
+static thread_local int me = numbers++;
+static void take() {
+    for (int none = -1; !owner.compare_exchange_weak(none, me, std::memory_order_acquire); none = -1) sched_yield();
+}
+static void give() { owner.store(-1, std::memory_order_release); }
+#elif KIND == 3
+static std::atomic<int> holders;
+static void take() {
+    while (holders.fetch_add(1) != 0) {
+        holders.fetch_sub(1);
+        sched_yield();
+    }
+}
+static void give() { holders.fetch_sub(1); }
+#elif KIND == 4
+static std::atomic<int> free_places{1};
+static void take() {
+    while (free_places.fetch_sub(1) <= 0) {
+        free_places.fetch_add(1);
+        sched_yield();
+    }
+}
+static void give() { free_places.fetch_add(1); }
+#elif KIND == 5
+static std::atomic<unsigned> sequence;
+static void take() {
+    for (;;) {
+        unsigned before = sequence.load(std::memory_order_relaxed);
+        if (before % 2 == 0 && sequence.compare_exchange_weak(before, before + 1, std::memory_order_acquire)) return;
+        sched_yield();
+    }
+}
+static void give() { sequence.store(sequence.load(std::memory_order_relaxed) + 1, std::memory_order_release); }
+#elif KIND == 6
+static std::atomic<unsigned long> bits;
+static void take() {
+    for (unsigned long none = bits.load(); none & ~2ul || !bits.compare_exchange_strong(none, 1); none = bits.load()) {
+        bits.fetch_or(2);
+        sched_yield();
+    }
+}
+static void give() {
+    unsigned long before = bits.load();
+    while (!bits.compare_exchange_strong(before, before & ~1ul)) {
+    }
+}
 #else
 struct Node {
     std::atomic<Node *> next;

@@ -79,7 +79,7 @@ impl Recorded {
     /// code.
     pub fn trace(&self) -> Trace {
         let trace = Trace::open(&self.path).unwrap();
-        let said = format!("{}; {}", self.output.status, self.stderr());
+        let said = format!("{}; {}; {}", self.output.status, self.stderr(), self.outcome);
         assert!(trace.recovered().is_none(), "{:?}; {said}", trace.recovered());
         assert!(trace.finish().is_some(), "the trace has no end; {said}");
         chain::check(&trace);

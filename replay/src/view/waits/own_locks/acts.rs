@@ -9,7 +9,7 @@ use super::super::is_in_library;
 use super::super::values::{self, Found, Place};
 use super::barriers::Looks;
 use super::by_block::ByBlock;
-use super::{barriers, queues, tickets};
+use super::{barriers, queues, tickets, undone};
 use crate::waiting::Code;
 
 /// What an instruction does to the word.
@@ -55,6 +55,7 @@ pub(in crate::view) struct Acts<'a> {
     pub(super) tickets: ByBlock<tickets::Does>,
     pub(super) queues: ByBlock<queues::Does>,
     pub(super) counts: ByBlock<()>,
+    pub(super) undone: ByBlock<undone::Does>,
     /// By block, where some instruction counts.
     pub(super) looks: Vec<Looks>,
     pub(super) table: &'a SegmentTable,
@@ -74,6 +75,7 @@ impl<'a> Acts<'a> {
             all.tickets.push(block, |i| tickets::does(&code, i).filter(|_| is_own(i)));
             all.queues.push(block, |i| queues::does(&code, i).filter(|_| is_own(i)));
             all.counts.push(block, |i| (atomic(i).is_some_and(barriers::counts) && is_own(i)).then_some(()));
+            all.undone.push(block, |i| undone::does(&code, i).filter(|_| is_own(i)));
             all.looks.push(Looks::of(&code));
         }
         all.settle(trace);
@@ -88,6 +90,7 @@ impl<'a> Acts<'a> {
             tickets: ByBlock::default(),
             queues: ByBlock::default(),
             counts: ByBlock::default(),
+            undone: ByBlock::default(),
             looks: Vec::new(),
             table,
             blocks: trace.blocks(),
@@ -121,6 +124,7 @@ impl<'a> Acts<'a> {
         self.of_atomics = stores.map(|act| act.pc).filter(|pc| is_in(*pc, "atomic")).collect();
         self.tickets.keep_if_any(|does| *does == tickets::Does::Draws);
         self.queues.keep_if_any(|does| *does == queues::Does::Queues);
+        undone::keep(&mut self.undone);
         if self.counts.is_empty() {
             self.looks = Vec::new();
         }
@@ -153,7 +157,7 @@ impl<'a> Acts<'a> {
     /// Whether some instruction of the block may act on a lock.
     #[inline]
     pub fn has(&self, block: BlockId) -> bool {
-        self.words.has(block) || self.tickets.has(block) || self.queues.has(block)
+        self.words.has(block) || self.tickets.has(block) || self.queues.has(block) || self.undone.has(block)
     }
 }
 
@@ -239,7 +243,12 @@ fn stores(code: &[Option<Instruction>], at: usize, leading: Option<&Code>) -> Op
 
 /// What a general register holds before the instruction of this number, where the code on the way there says so; before
 /// the block, all that leads there.
-fn constant(code: &[Option<Instruction<'_>>], at: usize, register: Register, leading: Option<&Code>) -> Option<i64> {
+pub(super) fn constant(
+    code: &[Option<Instruction<'_>>],
+    at: usize,
+    register: Register,
+    leading: Option<&Code>,
+) -> Option<i64> {
     match values::found(code[..=at].iter().rev().copied(), Place::Register(register)) {
         Found::Constant(constant) => Some(constant),
         Found::Unknown | Found::Loaded(..) | Found::Made(..) => None,

@@ -1,5 +1,5 @@
 //! Locks of a program's own, known by their form: words of memory that atomic instructions take and give. Tickets,
-//! queues and barriers have forms of their own, in files of these names.
+//! queues and barriers have forms of their own, in files of these names; `undone` finds words that may be locks.
 //!
 //! ```text
 //! xor eax, eax; mov ecx, 1; lock cmpxchg [w], ecx      takes w: 0 becomes another number; so does `xchg` with one
@@ -25,6 +25,7 @@ mod barriers;
 mod by_block;
 mod queues;
 mod tickets;
+mod undone;
 mod uses;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -78,6 +79,7 @@ impl OwnLocks {
         let all_acts = || acts.words.acts.iter().filter(|act| !refuted.contains(&act.pc));
         let shares: FxHashSet<Pc> =
             all_acts().filter(|act| done(act) == Some(Does::MayTake)).map(|act| act.pc).collect();
+        let mut doubtful = undone::doubtful(threads.clone().map(|thread| &thread.undone));
         for (word, uses) in of_word {
             let is_taken = uses.iter().any(|used| used.takes > 0);
             let takes = |used: &&&Use| used.takes + used.may_take > 0;
@@ -92,7 +94,7 @@ impl OwnLocks {
                 let is_shared = places.get(&word).is_some_and(|places| !places.is_disjoint(&shares));
                 all.words.insert(word, is_taken && is_shared);
             } else if is_balanced && uses.iter().all(|used| used.sure == used.gives) {
-                all.doubtful += 1;
+                doubtful.insert(word);
             }
         }
         places.retain(|word, _| all.words.contains_key(word));
@@ -111,6 +113,8 @@ impl OwnLocks {
         let barriers = Barriers::new(threads.map(|thread| &thread.barriers), is_lock);
         barriers.pcs.iter().for_each(|pc| _ = all.acts.entry(*pc).or_insert((Does::Arrives, false)));
         all.barriers = barriers;
+        let is_known = |word| is_lock(word) || all.barriers.rounds.contains_key(&word);
+        all.doubtful += doubtful.into_iter().filter(|word| !is_known(*word)).count();
         all
     }
 

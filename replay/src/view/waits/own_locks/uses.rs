@@ -7,7 +7,7 @@ use trace_format::{BlockId, Pc};
 use super::super::values::{Found, History, Place};
 use super::acts::{Acts, Does, OnWord, does};
 use super::by_block::{Act, Since};
-use super::{barriers, queues, tickets};
+use super::{barriers, queues, tickets, undone};
 
 /// Words of a thread that are looked at.
 const MOST_WORDS: usize = 1 << 14;
@@ -102,6 +102,7 @@ pub(in crate::view) struct Uses {
     pub(super) tickets: tickets::Uses,
     pub(super) barriers: barriers::Uses,
     pub(super) queues: queues::Uses,
+    pub(super) undone: undone::Uses,
     pub(super) history: History,
     /// What instructions do whose code does not tell it.
     pub(super) resolved: FxHashMap<Pc, Option<Does>>,
@@ -119,6 +120,7 @@ impl Uses {
         let executed = executed as usize;
         self.tickets.block(acts, &self.history, (block, executed), addresses);
         self.queues.block(acts, &self.history, (block, executed), addresses);
+        self.undone.block(acts, (block, executed), addresses);
         for (act, recorded) in acts.words.ran((block, executed), addresses) {
             let mut act = *act;
             if act.does.is_open && !self.resolve(acts, block, &mut act) {
