@@ -1,16 +1,16 @@
-//! Words that may be locks, whatever their code: what an atomic instruction found there decides where a thread goes, and
-//! later the thread changes the word again and does not look.
+//! Words that may be locks, whatever their code: what an atomic instruction found there decides where a thread goes,
+//! and later the thread changes the word again and does not look.
 //!
 //! ```text
 //! do { expected = -1; } while (!compare_exchange(owner, expected, me));  …  owner = -1;
 //! while (fetch_add(holders, 1) != 0) fetch_sub(holders, 1);              …  fetch_sub(holders, 1);
 //! ```
 //!
-//! It may also look where what is compared and exchanged is clearly changed back: by clearing bits or counting down, or by
-//! counting up where that counted down.
+//! It may also look where what is compared and exchanged is clearly changed back: by clearing bits or counting down, or
+//! by counting up where that counted down.
 //!
-//! What counts references is the other way round: it counts up without a look, and looks last, when it counts down. What
-//! gives out work, or keeps the largest number, is never changed back by who looked.
+//! What counts references is the other way round: it counts up without a look, and looks last, when it counts down.
+//! What gives out work, or keeps the largest number, is never changed back by who looked.
 
 use machine::{Instruction, Operation, Register};
 use rustc_hash::{FxHashMap, FxHashSet};
