@@ -470,16 +470,12 @@ fn rusts_mutex_is_taken_by_one_lane_at_a_time_and_the_verdict_says_that_it_only_
 
 #[test]
 fn a_lock_at_which_nobody_had_to_wait_is_one_where_threads_queue_and_else_may_be_one() {
-    for kind in 0..7 {
-        for compiler in if kind < 2 { &["g++", "clang++-19"][..] } else { &[["g++", "clang++-19"][kind % 2]] } {
-            let define = format!("-DKIND={kind}");
-            let (_, said) = verdict("seldom.cpp", &[compiler], &["-O2", "-w", "-pthread", &define]);
-            let is_right = match kind {
-                0 | 1 => said.contains("looks like a lock") && said.contains("\"is_at_most\":false"),
-                _ => said.contains("may be locks") && said.contains("\"is_at_most\":true"),
-            };
-            assert!(is_right, "{compiler} {kind}: {said}");
-        }
+    let all = (0..7).map(|kind| (kind, ["g++", "clang++-19"][kind % 2]));
+    for (kind, compiler) in all.chain([(0, "clang++-19"), (1, "g++")]) {
+        let (_, said) = verdict("seldom.cpp", &[compiler], &["-O2", "-w", "-pthread", &format!("-DKIND={kind}")]);
+        let [what, at_most] = if kind < 2 { ["looks like a lock", "false"] } else { ["may be locks", "true"] };
+        let is_right = said.contains(what) && said.contains(&format!("\"is_at_most\":{at_most}"));
+        assert!(is_right, "{compiler} {kind}: {said}");
     }
 }
 
