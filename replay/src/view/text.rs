@@ -46,7 +46,7 @@ impl<'a> TextState<'a> {
         if self.begins_with.is_none() {
             self.begins_with = Some(first);
             if self.tells_extents {
-                push_control(batch, Control::Begin { after: self.begin.unwrap_or_default() });
+                push_control(batch, Control::Begin { after: self.begin.unwrap_or_default(), part: 0 });
             }
         }
     }

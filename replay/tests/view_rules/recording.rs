@@ -374,6 +374,8 @@ pub fn told(view: &View, lane: usize) -> String {
         Told::Comes(Control::AcquireOneOf { lock, most }) => format!("place{}of{most}", lock.0),
         Told::Comes(Control::Release(lock)) => format!("give{}", lock.0),
         Told::Comes(Control::Begin { .. }) => "begin".to_owned(),
+        Told::Comes(Control::Leave(place)) => format!("leave{place}"),
+        Told::Comes(Control::GoOn(place)) => format!("go-on{place}"),
         Told::Comes(Control::Chunk { first, .. }) => format!("chunk{first}"),
         Told::Comes(Control::Iterations(count)) => format!("iterations{count}"),
         Told::Comes(Control::Piece { first, .. }) => format!("piece{first}"),

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use heuristics::SegmentId;
 use rayon::prelude::*;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::{Pc, Seq, Trace};
 
 use self::counts::Counts;
@@ -30,7 +30,7 @@ use self::iterations::{TeamCall, team_call};
 use self::marks::{MarkCutter, MarkPlan};
 use self::pieces::{Begun, Launch};
 use self::rows::AllRows;
-use self::store::{Lane, Store};
+use self::store::{Lane, Link, Store, Stretch, links_of};
 use super::first_look::callable::name_at;
 use super::{CutInto, View};
 use crate::lanes::brief::Brief;
@@ -70,20 +70,19 @@ enum Order {
 /// So many accesses of a turn are remembered where its number is to be found by them.
 const ACCESSES: usize = 6;
 
-/// Where more tasks than this share of all were run inside of others, lanes are not the tasks.
-const MOST_NESTED: f64 = 0.1;
-
 /// The lanes of all threads.
 pub(super) struct Cut {
     stores: Vec<Store>,
+    /// Which stretches lanes of several go on with.
+    links: Vec<Link>,
     /// What they name.
     rows: Arc<Rows>,
-    /// By lane: its thread's store, and its number there.
-    of: Vec<(u32, u32)>,
+    /// By lane: its first stretch.
+    of: Vec<Stretch>,
 }
 
-/// A lane: its launch's number among all, what orders its chunk where chunks count, its thread, and its number among
-/// the thread's lanes.
+/// A lane: its launch's number among all, what orders its chunk where chunks count, its thread, and its first stretch
+/// there.
 type Numbered = (u32, i64, u32, u32);
 
 /// Cut lanes, who each is, and what to say about them.
@@ -111,8 +110,7 @@ impl Cut {
 
     /// A lane's stream from its beginning.
     pub fn stream(&self, lane: usize) -> Lane<'_> {
-        let (store, number) = self.of[lane];
-        self.stores[store as usize].stream(number as usize, &self.rows)
+        Lane::new((&self.stores, &self.links, &self.rows), self.of[lane])
     }
 }
 
@@ -156,18 +154,7 @@ pub(super) fn into_tasks(view: &View) -> Result<Made> {
     let tasks = &view.plan.tasks;
     let are_told = tasks.numbers.iter().any(|of_thread| !of_thread.is_empty());
     let order = if are_told { Order::Created { all: tasks.all_known } } else { Order::Begun };
-    let mut made = described(cut(view, || Rule::Extents, order)?, "each task".to_owned());
-    let all: usize = tasks.numbers.iter().map(Vec::len).sum();
-    if tasks.nested as f64 > MOST_NESTED * all as f64 {
-        made.2.is_withheld = true;
-        made.2.doubts.push(format!(
-            "{} of {all} tasks were run inside of others that waited for theirs, and are a part of the lanes of those, \
-             by chance: take the calls of the function that does the work, where it makes no tasks itself (--lanes \
-             calls --region NAME)",
-            tasks.nested
-        ));
-    }
-    Ok(made)
+    Ok(described(cut(view, || Rule::Extents, order)?, "each task".to_owned()))
 }
 
 /// Each iteration that is marked is a lane.
@@ -274,6 +261,7 @@ fn cut<'a>(
     let mut all: Vec<Numbered> = Vec::new();
     let mut stores = Vec::with_capacity(cut.len());
     let mut accesses = Vec::with_capacity(cut.len());
+    let mut parts: FxHashMap<Stretch, u32> = FxHashMap::default();
     let mut launches: Vec<Launch> = cut.iter().flat_map(|pieces| &pieces.launches).copied().collect();
     launches.sort_unstable();
     launches.dedup();
@@ -287,16 +275,18 @@ fn cut<'a>(
     let in_teams = lanes().any(|(lane, _)| lane.team > 0);
     for (thread, (pieces, numbers)) in cut.into_iter().zip(&numbers).enumerate() {
         counts.add(&pieces.counts);
-        let key = |(number, lane): (usize, &Begun)| {
+        let key = |lane: &Begun| {
             let launch = numbers[lane.launch as usize];
             let chunk = match lane.first {
                 Some(first) if !untold[launch as usize] => first,
                 _ if order == Order::Chunks => i64::from(lane.team) << 32 | i64::from(lane.chunk),
                 _ => i64::from(lane.team) << 32,
             };
-            (launch, chunk, thread as u32, number as u32)
+            (launch, chunk, thread as u32, lane.stretch)
         };
-        all.extend(pieces.lanes.iter().enumerate().map(key));
+        all.extend(pieces.lanes.iter().map(key));
+        let further = pieces.lanes.iter().filter(|lane| lane.part > 0);
+        parts.extend(further.map(|lane| ((thread as u32, lane.stretch), lane.part)));
         stores.push(pieces.store);
         accesses.push(pieces.accesses);
     }
@@ -304,6 +294,10 @@ fn cut<'a>(
         return Err(Error::Request("none of the lanes asked for ran any instruction".to_owned()));
     }
     all.sort_unstable();
+    let mut links = links_of(&stores);
+    if !parts.is_empty() {
+        join(&mut all, &parts, &mut links);
+    }
     let order = match order {
         Order::Begun if all.is_sorted_by_key(|(launch, _, thread, number)| (*launch, *thread, *number)) => {
             Order::Threads
@@ -324,7 +318,28 @@ fn cut<'a>(
         lanes.extend(launch.iter().map(|(_, _, thread, _)| origin(*thread)));
     }
     let of = all.into_iter().map(|(_, _, thread, number)| (thread, number)).collect();
-    Ok((Cut { stores, rows, of }, lanes, counts, order))
+    Ok((Cut { stores, links, rows, of }, lanes, counts, order))
+}
+
+/// Makes one lane of all parts of a task.
+fn join(all: &mut Vec<Numbered>, parts: &FxHashMap<Stretch, u32>, links: &mut Vec<Link>) {
+    // The task's launch and the number of its first part, and where its last one ended.
+    let (mut task, mut end, mut joined) = (None, (0, 0), Vec::new());
+    all.retain(|(launch, number, thread, stretch)| {
+        let begin = (*thread, *stretch);
+        let of = Some((*launch, number - i64::from(parts.get(&begin).copied().unwrap_or(0))));
+        let goes_on = std::mem::replace(&mut task, of) == of;
+        if goes_on {
+            joined.push((end, begin));
+        }
+        end = begin;
+        while let Ok(link) = links.binary_search_by_key(&end, |(before, _)| *before) {
+            end = links[link].1;
+        }
+        !goes_on
+    });
+    links.extend(joined);
+    links.sort_unstable();
 }
 
 fn described((cut, lanes, counts, order): (Cut, Vec<LaneOrigin>, Counts, Order), what: String) -> Made {

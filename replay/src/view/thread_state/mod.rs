@@ -62,6 +62,13 @@ enum Pending {
     Entry,
 }
 
+/// What is kept of a task that waits, while its thread runs another one inside of it.
+struct Waiting {
+    held: Held,
+    task: Option<(Seq, u32)>,
+    piece: Option<(Option<u64>, Control)>,
+}
+
 /// Where a thread stands.
 pub(super) struct ThreadState<'a> {
     plan: &'a Plan,
@@ -77,18 +84,20 @@ pub(super) struct ThreadState<'a> {
     /// The meeting behind a mutex that is a part of a barrier, which the thread still has.
     meets_behind: Option<(u64, EpisodeId)>,
     teams: std::slice::Iter<'a, InLeague>,
-    tasks: std::slice::Iter<'a, Seq>,
+    tasks: std::slice::Iter<'a, (Seq, u32)>,
     taskloops: std::slice::Iter<'a, u32>,
     /// The team of a construct that the extent is of, until the stream says so.
     team: Option<InLeague>,
     /// How many functions are open where the thread began its parts of teams' work, if it is told where.
     parts: Vec<usize>,
-    /// The number of the task that the extent is.
-    task: Option<Seq>,
+    /// The number of the task that the extent is, and of its part.
+    task: Option<(Seq, u32)>,
     /// The body of a task that has just begun.
     task_body: Option<u64>,
     /// The piece of a taskloop that the extent is, until the stream says so.
     piece: Option<(Option<u64>, Control)>,
+    /// Of the extents around the open one.
+    waiting: Vec<Waiting>,
 
     sp: u64,
     /// Whether frames have to be looked at before the next instruction: the stack pointer has jumped.
@@ -161,6 +170,7 @@ impl<'a> ThreadState<'a> {
             task: None,
             task_body: None,
             piece: None,
+            waiting: Vec::new(),
             sp: 0,
             unsettled: false,
             frames: Frames::default(),
@@ -243,15 +253,20 @@ impl<'a> ThreadState<'a> {
         self.extents.keep(first);
         self.pending = Pending::Nothing;
         self.linkage.begin();
-        self.frames.restart();
-        let expected = self.expected.sp.wrapping_sub(self.base);
         if self.plan.tells_extents {
-            push_control(batch, Control::Begin { after: self.task.unwrap_or(self.now) });
+            let (after, part) = self.task.unwrap_or((self.now, 0));
+            push_control(batch, Control::Begin { after, part });
             self.tell_team(batch);
             if let Some((iterations, piece)) = self.piece.take() {
                 events::push_piece(batch, iterations, piece);
             }
         }
+        // One that is inside of another goes on with the thread's stack; where the stream is cut, it counts from there.
+        if self.extents.depth() > 0 {
+            return;
+        }
+        self.frames.restart();
+        let expected = self.expected.sp.wrapping_sub(self.base);
         self.base = self.sp;
         if self.plan.has_memory {
             // A stack that does not lie below the thread's first one is another that the thread made for itself: what
@@ -405,7 +420,7 @@ impl Follower for ThreadState<'_> {
 
     fn end(&mut self, batch: &mut Batch) {
         self.end_repeat(None, batch);
-        self.end_extent(batch);
+        self.end_extents(batch);
     }
 
     fn hand_on(&mut self, batch: &Batch) {

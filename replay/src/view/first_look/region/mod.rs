@@ -52,6 +52,11 @@ impl RegionRule {
             || function == SyncFunction::TaskBody && (self.tasks || self.taskloops.contains(&object))
     }
 
+    /// Whether it is each OpenMP task.
+    pub fn is_tasks(&self) -> bool {
+        self.on_enter == Some((SyncFunction::TaskBody, None))
+    }
+
     /// Whether it is OpenMP's parallel regions.
     pub fn is_parallel(&self) -> bool {
         self.on_enter.is_some_and(|(function, _)| function == SyncFunction::ParallelBody)
