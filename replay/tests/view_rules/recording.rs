@@ -281,6 +281,16 @@ impl Recording {
     }
 }
 
+/// Numbers that look random.
+pub struct Dice(pub u64);
+
+impl Dice {
+    pub fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % n
+    }
+}
+
 /// An executed instruction as a replay sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {

@@ -31,12 +31,12 @@ use self::marks::{MarkCutter, MarkPlan};
 use self::pieces::{Begun, Launch};
 use self::rows::AllRows;
 use self::store::{Lane, Link, Store, Stretch, links_of};
-use super::first_look::callable::name_at;
+use super::stacks::OnStacks;
 use super::{CutInto, View};
 use crate::lanes::brief::Brief;
 use crate::lanes::kept::Keeper;
 use crate::survey::Survey;
-use crate::{Batch, Error, LaneOrigin, LaneStream, Result, Rows};
+use crate::{Batch, Error, LaneOrigin, Result, Rows};
 
 pub use iterations::LoopRan;
 pub(super) use iterations::into_turns;
@@ -70,6 +70,9 @@ enum Order {
 /// So many accesses of a turn are remembered where its number is to be found by them.
 const ACCESSES: usize = 6;
 
+/// Where more than this share of all is not known, lanes are not.
+const MOST_UNKNOWN: f64 = 0.1;
+
 /// The lanes of all threads.
 pub(super) struct Cut {
     stores: Vec<Store>,
@@ -94,20 +97,6 @@ impl Cut {
         Cut { of: numbers.iter().map(|lane| self.of[*lane]).collect(), ..self }
     }
 
-    /// Whether a lane runs one of these segments.
-    fn has_any(&self, segments: &FxHashSet<SegmentId>) -> Result<bool> {
-        let mut batch = Batch::default();
-        for lane in 0..self.of.len() {
-            let mut stream = self.stream(lane);
-            while stream.next_batch(&mut batch)? {
-                if batch.codes.iter().filter_map(|code| code.as_segment()).any(|id| segments.contains(&id)) {
-                    return Ok(true);
-                }
-            }
-        }
-        Ok(false)
-    }
-
     /// A lane's stream from its beginning.
     pub fn stream(&self, lane: usize) -> Lane<'_> {
         Lane::new((&self.stores, &self.links, &self.rows), self.of[lane])
@@ -115,7 +104,7 @@ impl Cut {
 }
 
 /// Each time that a thread reached the region is a lane.
-pub(super) fn into_calls(view: &View, is_auto: bool) -> Result<Made> {
+pub(super) fn into_calls(view: &View, is_auto: bool, on_stacks: &[OnStacks]) -> Result<Made> {
     let what = "each time that a thread came to the region".to_owned();
     let mut made = described(cut(view, || Rule::Extents, Order::Begun)?, what);
     let threads = made.1.iter().map(|lane| lane.thread).collect::<FxHashSet<_>>().len();
@@ -126,27 +115,28 @@ pub(super) fn into_calls(view: &View, is_auto: bool) -> Result<Made> {
              takes pieces (replay --loops)"
         ));
     }
-    let (trace, segments) = (&view.trace, view.segments());
-    let ends: FxHashSet<SegmentId> =
-        segments.iter().filter(|(_, s)| is_switch(trace, s.start())).map(|(id, _)| id).collect();
-    if !ends.is_empty() && made.0.has_any(&ends)? {
+    if let Some(why) = on_other_stacks(&made.2, made.1.len(), on_stacks) {
         made.2.is_withheld = true;
-        made.2.doubts.push(
-            "these calls go on with other stacks, as threads of the program's own do that wait: its thread runs others \
-             meanwhile, and which instructions are whose is not known; take whole threads as lanes (without --lanes), \
-             or name a function that does not wait"
-                .to_owned(),
-        );
+        made.2.doubts.push(format!(
+            "these calls go on with other stacks, as threads of the program's own do that wait, {why}; take whole \
+             threads as lanes (without --lanes), or name a function that does not wait"
+        ));
     }
     Ok(made)
 }
 
-/// Whether a function begins at this address that goes on with another stack: of the C library, of boost's and LLVM's
-/// fibers, of libco and libaco.
-fn is_switch(trace: &Trace, pc: Pc) -> bool {
-    const SWITCHES: [&str; 7] =
-        ["swapcontext", "setcontext", "jump_fcontext", "ontop_fcontext", "co_switch", "co_swap", "acosw"];
-    name_at(trace, pc).is_some_and(|name| SWITCHES.contains(&name))
+/// Why calls that went on with other stacks are not known, if they are not.
+fn on_other_stacks(what: &CutInto, lanes: usize, on_stacks: &[OnStacks]) -> Option<String> {
+    let left: usize = on_stacks.iter().map(|of| of.left).sum();
+    let beside: u64 = on_stacks.iter().map(|of| of.beside).sum();
+    if OnStacks::are_shared(on_stacks) {
+        return Some("and one thread may go on with what another began".to_owned());
+    }
+    if left as f64 > MOST_UNKNOWN * lanes as f64 {
+        return Some(format!("and {left} of {lanes} did not come back to theirs"));
+    }
+    (beside as f64 > MOST_UNKNOWN * what.kept as f64)
+        .then(|| "and what runs there, as a part of them or not, is in no call".to_owned())
 }
 
 /// Each OpenMP task is a lane.

@@ -259,7 +259,8 @@ impl<'a> Lane<'a> {
         {
             *batch = spare;
         }
-        while batch.codes.is_empty() && self.is_left() {
+        // A stretch may end with a control, a batch only with the lane.
+        while batch.codes.last().is_none_or(|code| code.is_control()) && self.is_left() {
             let (at, end) = (self.at, self.end);
             self.from.0[self.stretch.0 as usize].piece(at.piece, |whole| {
                 let is_last = at.piece == end.piece;

@@ -88,11 +88,16 @@ impl ThreadState<'_> {
                 push_control(batch, Control::GoOn(self.extents.depth()));
             }
         }
+        self.forget_waits();
+        self.update();
+    }
+
+    /// What comes is no wait that began before.
+    pub(super) fn forget_waits(&mut self) {
         self.spin.forget();
         self.turns.forget();
         self.tries = None;
         self.yielded = false;
-        self.update();
     }
 
     /// The thread stands before a segment of a region of markers.

@@ -148,6 +148,14 @@ impl Extents {
         self.fresh = true;
     }
 
+    /// Takes the open one, and whether it is fresh, out for a while; in its place comes what was taken out so.
+    pub fn exchange(&mut self, other: &mut Option<(Extent, bool)>) {
+        let open = self.open.map(|open| (open, self.fresh));
+        self.open = other.map(|(extent, _)| extent);
+        self.fresh = other.is_none_or(|(_, fresh)| fresh);
+        *other = open;
+    }
+
     /// How many are around the open one.
     pub fn depth(&self) -> u32 {
         self.around.len() as u32

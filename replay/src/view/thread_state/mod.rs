@@ -29,7 +29,7 @@ use trace_format::{BlockId, Event, Seq, SpEffect};
 
 pub(super) use self::counts::{Counts, Reason};
 pub(super) use self::expected::{Expected, push_control};
-use self::extents::Extents;
+use self::extents::{Extent, Extents};
 use self::linkage::Linkage;
 use self::openmp::OpenMp;
 pub(super) use self::openmp::Side;
@@ -42,6 +42,7 @@ use super::first_look::leagues::InLeague;
 use super::frames::Frames;
 use super::locks::Held;
 use super::plan::Plan;
+use super::stacks::Stacks;
 use super::stream::{Followed, Follower};
 use super::sync_stack::SyncStack;
 use super::waits::unordered::UnorderedWaits;
@@ -60,6 +61,24 @@ enum Pending {
     },
     /// A call that is not kept, or a signal: a frame opens if the next instruction is kept.
     Entry,
+}
+
+/// What is kept of a stack that the thread is not on.
+#[derive(Default)]
+pub(super) struct OnStack {
+    /// What is open of the region there, and whether nothing of it was kept yet.
+    extent: Option<(Extent, bool)>,
+    frames: Frames,
+    linkage: Linkage,
+    openmp: OpenMp,
+    held: Held,
+}
+
+impl OnStack {
+    /// Whether nothing of the region waits there.
+    pub fn is_empty(&self) -> bool {
+        self.extent.is_none()
+    }
 }
 
 /// What is kept of a task that waits, while its thread runs another one inside of it.
@@ -98,6 +117,7 @@ pub(super) struct ThreadState<'a> {
     piece: Option<(Option<u64>, Control)>,
     /// Of the extents around the open one.
     waiting: Vec<Waiting>,
+    stacks: Stacks,
 
     sp: u64,
     /// Whether frames have to be looked at before the next instruction: the stack pointer has jumped.
@@ -171,6 +191,7 @@ impl<'a> ThreadState<'a> {
             task_body: None,
             piece: None,
             waiting: Vec::new(),
+            stacks: Stacks::default(),
             sp: 0,
             unsettled: false,
             frames: Frames::default(),
@@ -267,7 +288,10 @@ impl<'a> ThreadState<'a> {
         }
         self.frames.restart();
         let expected = self.expected.sp.wrapping_sub(self.base);
-        self.base = self.sp;
+        // Where calls go on behind others, all of a thread's count from one place.
+        if !self.plan.choice.rule.by_stack {
+            self.base = self.sp;
+        }
         if self.plan.has_memory {
             // A stack that does not lie below the thread's first one is another that the thread made for itself: what
             // lies above is not known.
@@ -436,6 +460,7 @@ impl Follower for ThreadState<'_> {
             first: self.extents.first(),
             begins_with: self.extents.begins_with(),
             parts: self.extents.parts().to_vec(),
+            stacks: self.stacks.ran(),
         }
     }
 }

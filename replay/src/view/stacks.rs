@@ -1,0 +1,175 @@
+//! The stacks that a thread runs on: its own, and those of green threads. Where lanes are calls of a function, one ends
+//! with its stack for a while, and goes on when its thread comes back to it.
+//!
+//! A stack is known by the stack pointers with which it was reached and left. One that the thread comes to for the first
+//! time begins there, but for a few bytes that are popped.
+
+use std::collections::BTreeMap;
+
+use super::thread_state::OnStack;
+
+/// How far above the first stack pointer on a stack others lie at most, in bytes: a context that was made has its
+/// registers on the stack, and its first function may pop what its maker pushed.
+const ABOVE: u64 = 1 << 10;
+
+/// One that the thread is not on.
+struct Stack {
+    name: u32,
+    /// The lowest stack pointer with which it was left.
+    low: u64,
+    waits: OnStack,
+}
+
+/// The stack that a thread is on.
+#[derive(Clone, Copy, Debug)]
+struct Here {
+    name: u32,
+    low: u64,
+    high: u64,
+    /// How many instructions outside of the region the thread had run when it came.
+    outside: u64,
+}
+
+/// All of a thread's.
+#[derive(Default)]
+pub(super) struct Stacks {
+    /// None while the thread has been on no other.
+    here: Option<Here>,
+    /// Those that it is not on, by the highest stack pointer.
+    others: BTreeMap<u64, Stack>,
+    /// The last name given.
+    names: u32,
+    ran: OnStacks,
+}
+
+/// What a thread ran on stacks other than its own.
+#[derive(Clone, Debug, Default)]
+pub(super) struct OnStacks {
+    /// Those on which calls waited: by the highest stack pointer, the lowest.
+    pub calls: BTreeMap<u64, u64>,
+    /// How many calls the thread never came back to.
+    pub left: usize,
+    /// Instructions that it ran in no call, while calls waited on other stacks.
+    pub beside: u64,
+}
+
+/// The thread's own stack.
+const OWN: u32 = 0;
+
+impl Stacks {
+    /// Whether an instruction that sets the stack pointer from `before` to `sp` leads to another stack. `top` is the
+    /// thread's first stack pointer. One that stays within the stack is a long jump, unless it is `sure` to go to another
+    /// stack: such may lie inside of the thread's own.
+    pub fn leads(&mut self, (before, sp): (u64, u64), top: u64, sure: bool) -> bool {
+        let high = top.max(before);
+        let here = self.here.get_or_insert(Here { name: OWN, low: before, high, outside: 0 });
+        here.low = here.low.min(before);
+        if !(here.low..=here.high.saturating_add(ABOVE)).contains(&sp) {
+            return true;
+        }
+        here.name == OWN && (sure && sp > before.saturating_add(ABOVE) || self.find(sp).is_some())
+    }
+
+    /// The highest stack pointer of the known stack on which this one lies.
+    fn find(&self, sp: u64) -> Option<u64> {
+        let (high, stack) = self.others.range(sp.saturating_sub(ABOVE)..).next()?;
+        (stack.low <= sp).then_some(*high)
+    }
+
+    /// The thread leaves its stack for the one on which this stack pointer lies; so much waits on the first, and the
+    /// thread has run so many instructions outside of the region. What waits on the other.
+    pub fn go_to(&mut self, sp: u64, waits: OnStack, outside: u64) -> OnStack {
+        let Some(here) = self.here else { return waits };
+        if here.name != OWN {
+            if waits.is_empty() && self.others.values().any(|other| !other.waits.is_empty()) {
+                self.ran.beside += outside - here.outside;
+            }
+            if !waits.is_empty() {
+                let low = self.ran.calls.entry(here.high).or_insert(here.low);
+                *low = here.low.min(*low);
+            }
+            // Stacks that lay where this one lies are gone.
+            let gone: Vec<u64> = self.others.range(here.low..here.high).map(|(high, _)| *high).collect();
+            let gone = gone.into_iter().filter_map(|high| self.others.remove(&high));
+            self.ran.left += gone.filter(|stack| !stack.waits.is_empty()).count();
+        }
+        let to = self.find(sp).and_then(|high| Some((high, self.others.remove(&high)?)));
+        self.others.insert(here.high, Stack { name: here.name, low: here.low, waits });
+        let (here, waits) = match to {
+            Some((high, Stack { name, low, waits })) => (Here { name, low, high: high.max(sp), outside }, waits),
+            None => {
+                self.names += 1;
+                (Here { name: self.names, low: sp, high: sp, outside }, OnStack::default())
+            }
+        };
+        self.here = Some(here);
+        waits
+    }
+
+    /// The name of the stack that the thread is on.
+    pub fn name(&self) -> u32 {
+        self.here.map_or(OWN, |here| here.name)
+    }
+
+    /// What ran on them, at the thread's end.
+    pub fn ran(mut self) -> OnStacks {
+        self.ran.left += self.others.values().filter(|stack| !stack.waits.is_empty()).count();
+        self.ran
+    }
+}
+
+impl OnStacks {
+    /// Whether a stack of one thread on which calls waited lies where one of another's does.
+    pub fn are_shared(all: &[OnStacks]) -> bool {
+        let of_thread = |(thread, of): (usize, &OnStacks)| {
+            of.calls.iter().map(move |(high, low)| (*low, *high, thread)).collect::<Vec<_>>()
+        };
+        let mut stacks: Vec<(u64, u64, usize)> = all.iter().enumerate().flat_map(of_thread).collect();
+        stacks.sort_unstable();
+        stacks.windows(2).any(|two| two[1].0 <= two[0].1 && two[0].2 != two[1].2)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goes from one stack pointer to another.
+    fn goes(stacks: &mut Stacks, before: u64, sp: u64) -> Option<u32> {
+        let leads = stacks.leads((before, sp), 0x9_0000, false);
+        leads.then(|| {
+            stacks.go_to(sp, OnStack::default(), 0);
+            stacks.name()
+        })
+    }
+
+    #[test]
+    fn a_stack_is_known_again() {
+        let mut stacks = Stacks::default();
+        assert_eq!(goes(&mut stacks, 0x8_f000, 0x8_ff00), None, "a long jump on the thread's own");
+        assert_eq!(goes(&mut stacks, 0x8_f000, 0x2_0000), Some(1));
+        assert_eq!(goes(&mut stacks, 0x1_f000, 0x1_fff0), None, "one on another");
+        assert_eq!(goes(&mut stacks, 0x1_f000, 0x8_f008), Some(OWN));
+        assert_eq!(goes(&mut stacks, 0x8_e000, 0xb_0000), Some(2), "one above the thread's");
+        assert_eq!(goes(&mut stacks, 0xa_f000, 0x1_f008), Some(1));
+        assert_eq!(goes(&mut stacks, 0x2_0100, 0xa_f008), Some(2));
+        assert_eq!(goes(&mut stacks, 0xa_e000, 0x8_e008), Some(OWN));
+    }
+
+    #[test]
+    fn one_inside_of_the_threads_own_is_known_by_a_function_that_is_sure() {
+        let mut stacks = Stacks::default();
+        assert!(!stacks.leads((0x8_0000, 0x8_8000), 0x9_0000, false));
+        assert!(stacks.leads((0x8_0000, 0x8_8000), 0x9_0000, true));
+        stacks.go_to(0x8_8000, OnStack::default(), 0);
+        assert_eq!(goes(&mut stacks, 0x8_7000, 0x8_0008), Some(OWN));
+        assert_eq!(goes(&mut stacks, 0x8_0000, 0x8_7008), Some(1));
+    }
+
+    #[test]
+    fn stacks_of_two_threads_may_be_one() {
+        let of = |calls: &[(u64, u64)]| OnStacks { calls: calls.iter().copied().collect(), ..OnStacks::default() };
+        assert!(!OnStacks::are_shared(&[of(&[(0x2000, 0x1800), (0x3000, 0x1c00)]), of(&[(0x5000, 0x4000)])]));
+        assert!(OnStacks::are_shared(&[of(&[(0x2000, 0x1800)]), of(&[(0x2000, 0x1900)])]));
+    }
+}
