@@ -45,8 +45,8 @@ pub(super) struct Stacks {
 /// What a thread ran on stacks other than its own.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OnStacks {
-    /// Those on which calls waited: by the highest stack pointer, the lowest.
-    pub calls: BTreeMap<u64, u64>,
+    /// By a stack's highest stack pointer: the lowest with which it was left, and whether calls waited there.
+    stacks: BTreeMap<u64, (u64, bool)>,
     /// How many calls the thread never came back to.
     pub left: usize,
     /// Instructions that it ran in no call, while calls waited on other stacks.
@@ -70,10 +70,10 @@ impl Stacks {
         here.name == OWN && (sure && sp > before.saturating_add(ABOVE) || self.find(sp).is_some())
     }
 
-    /// The highest stack pointer of the known stack on which this one lies.
+    /// The highest stack pointer of the known stack on which this one lies: the inner one, if one is inside of another.
     fn find(&self, sp: u64) -> Option<u64> {
-        let (high, stack) = self.others.range(sp.saturating_sub(ABOVE)..).next()?;
-        (stack.low <= sp).then_some(*high)
+        let mut above = self.others.range(sp.saturating_sub(ABOVE)..);
+        above.find(|(_, stack)| stack.low <= sp).map(|(high, _)| *high)
     }
 
     /// The thread leaves its stack for the one on which this stack pointer lies; so much waits on the first, and the
@@ -84,10 +84,7 @@ impl Stacks {
             if waits.is_empty() && self.others.values().any(|other| !other.waits.is_empty()) {
                 self.ran.beside += outside - here.outside;
             }
-            if !waits.is_empty() {
-                let low = self.ran.calls.entry(here.high).or_insert(here.low);
-                *low = here.low.min(*low);
-            }
+            self.ran.note(here, !waits.is_empty());
             // Stacks that lay where this one lies are gone.
             let gone: Vec<u64> = self.others.range(here.low..here.high).map(|(high, _)| *high).collect();
             let gone = gone.into_iter().filter_map(|high| self.others.remove(&high));
@@ -114,19 +111,31 @@ impl Stacks {
     /// What ran on them, at the thread's end.
     pub fn ran(mut self) -> OnStacks {
         self.ran.left += self.others.values().filter(|stack| !stack.waits.is_empty()).count();
+        if let Some(here) = self.here.filter(|here| here.name != OWN) {
+            self.ran.note(here, false);
+        }
         self.ran
     }
 }
 
 impl OnStacks {
-    /// Whether a stack of one thread on which calls waited lies where one of another's does.
+    fn note(&mut self, here: Here, calls_wait: bool) {
+        let (low, calls) = self.stacks.entry(here.high).or_insert((here.low, false));
+        (*low, *calls) = (here.low.min(*low), *calls || calls_wait);
+    }
+
+    /// Whether a thread came to where calls of another one had waited, and not to the stack's beginning, as one does
+    /// that begins anew on memory that was given back.
     pub fn are_shared(all: &[OnStacks]) -> bool {
-        let of_thread = |(thread, of): (usize, &OnStacks)| {
-            of.calls.iter().map(move |(high, low)| (*low, *high, thread)).collect::<Vec<_>>()
+        let mut highs: Vec<(u64, usize)> =
+            (0..).zip(all).flat_map(|(t, of)| of.stacks.keys().map(move |h| (*h, t))).collect();
+        highs.sort_unstable();
+        let is_come_to = |thread: usize, low: u64, high: u64| {
+            let from = highs.partition_point(|(at, _)| *at < low);
+            highs[from..].iter().take_while(|(at, _)| *at < high).any(|(_, other)| *other != thread)
         };
-        let mut stacks: Vec<(u64, u64, usize)> = all.iter().enumerate().flat_map(of_thread).collect();
-        stacks.sort_unstable();
-        stacks.windows(2).any(|two| two[1].0 <= two[0].1 && two[0].2 != two[1].2)
+        let mut all = all.iter().enumerate();
+        all.any(|(t, of)| of.stacks.iter().any(|(high, (low, calls))| *calls && is_come_to(t, *low, *high)))
     }
 }
 
@@ -163,13 +172,22 @@ mod tests {
         assert!(stacks.leads((0x8_0000, 0x8_8000), 0x9_0000, true));
         stacks.go_to(0x8_8000, OnStack::default(), 0);
         assert_eq!(goes(&mut stacks, 0x8_7000, 0x8_0008), Some(OWN));
+        assert!(stacks.leads((0x8_0000, 0x8_c000), 0x9_0000, true));
+        stacks.go_to(0x8_c000, OnStack::default(), 0);
+        assert_eq!(goes(&mut stacks, 0x8_b000, 0x8_0008), Some(OWN));
         assert_eq!(goes(&mut stacks, 0x8_0000, 0x8_7008), Some(1));
     }
 
     #[test]
-    fn stacks_of_two_threads_may_be_one() {
-        let of = |calls: &[(u64, u64)]| OnStacks { calls: calls.iter().copied().collect(), ..OnStacks::default() };
-        assert!(!OnStacks::are_shared(&[of(&[(0x2000, 0x1800), (0x3000, 0x1c00)]), of(&[(0x5000, 0x4000)])]));
-        assert!(OnStacks::are_shared(&[of(&[(0x2000, 0x1800)]), of(&[(0x2000, 0x1900)])]));
+    fn who_comes_into_the_middle_of_a_stack_goes_on_with_what_another_thread_began() {
+        let of = |stacks: &[(u64, (u64, bool))]| OnStacks {
+            stacks: stacks.iter().copied().collect(),
+            ..OnStacks::default()
+        };
+        let first = || of(&[(0x2000, (0x1800, true)), (0x3000, (0x2c00, false))]);
+        assert!(OnStacks::are_shared(&[first(), of(&[(0x1f00, (0x1900, false))])]));
+        assert!(!OnStacks::are_shared(&[first(), of(&[(0x2000, (0x1900, true))])]), "another one on the same memory");
+        assert!(!OnStacks::are_shared(&[first(), of(&[(0x2d00, (0x2c00, false))])]), "no call waited there");
+        assert!(!OnStacks::are_shared(&[first(), of(&[(0x1000, (0x0800, true)), (0x5000, (0x4000, true))])]));
     }
 }

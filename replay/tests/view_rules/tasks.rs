@@ -144,7 +144,8 @@ fn parts_of_a_task_are_one_lane_whichever_threads_run_them() {
         made.run(thread, &[adds(BODY + at, -8), adds(BODY + at + 1, 8), ret(BODY + at + 2)]);
         made.leave(thread, SyncFunction::TaskBody);
     };
-    [(1, 0x80, 0), (0, 0xa0, 0), (0, 0x80, 16), (1, 0x80, 32), (1, 0xa0, 48)].map(|(thread, key, at)| part(thread, key, at));
+    [(1, 0x80, 0), (0, 0xa0, 0), (0, 0x80, 16), (1, 0x80, 32), (1, 0xa0, 48)]
+        .map(|(thread, key, at)| part(thread, key, at));
     made.end(0).end(1);
     let view = made.view(&ViewOptions { lanes: Lanes::Tasks, ..ViewOptions::default() }).unwrap();
     let starts = |lane: usize| {

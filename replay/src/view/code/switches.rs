@@ -13,7 +13,8 @@ use crate::view::first_look::callable::name_at;
 const SWITCHES: [&str; 7] =
     ["swapcontext", "setcontext", "jump_fcontext", "ontop_fcontext", "co_switch", "co_swap", "acosw"];
 
-/// The segments that end with such an instruction, and whether it surely is one, wherever the other stack lies.
+/// The segments that end with such an instruction, and whether it surely is one, wherever the other stack lies: by the
+/// function's name, or since the stack pointer was kept in memory before, as none does that makes a long jump.
 pub(in crate::view) fn switches(trace: &Trace, table: &SegmentTable) -> FxHashMap<SegmentId, bool> {
     let recorded = table.iter().filter(|(_, segment)| segment.sp == SpEffect::Recorded);
     let those = recorded.filter(|(id, _)| may_switch(table.listing(*id)));
@@ -21,7 +22,16 @@ pub(in crate::view) fn switches(trace: &Trace, table: &SegmentTable) -> FxHashMa
         let function = trace.symbol_of(table[id].last().pc).map(|symbol| symbol.pc);
         function.and_then(|pc| name_at(trace, pc)).is_some_and(|name| SWITCHES.contains(&name))
     };
-    those.map(|(id, _)| (id, is_sure(id))).collect()
+    those.map(|(id, _)| (id, is_sure(id) || keeps(table.listing(id)))).collect()
+}
+
+/// Whether one of these instructions keeps the stack pointer in memory outside of a frame.
+fn keeps(listing: Listing<'_>) -> bool {
+    let is_sp = |operand| matches!(operand, Operand::Register(part) if part.register == Register::SP);
+    listing.iter().flatten().any(|instruction| match instruction.step() {
+        Step::Copy { from, to: Operand::Memory, .. } if is_sp(from) => !instruction.memory()[0].is_in_frame(),
+        _ => false,
+    })
 }
 
 /// Whether the last of these instructions sets the stack pointer to what was not made of itself.
@@ -89,12 +99,23 @@ mod tests {
     }
 
     #[test]
+    fn who_keeps_the_stack_pointer_comes_back_to_it() {
+        let keeps = |code: &[u8]| keeps(Table::row(Pc(0x1000), code).all());
+        assert!(keeps(&[0x48, 0x89, 0x27, 0x48, 0x8b, 0x26]), "mov [rdi], rsp; mov rsp, [rsi]");
+        assert!(!keeps(&[0x4c, 0x89, 0xc4]), "mov rsp, r8");
+        assert!(!keeps(&[0x48, 0x89, 0x65, 0xf8, 0x48, 0x8b, 0x65, 0xf0]), "mov [rbp-8], rsp; mov rsp, [rbp-16]");
+    }
+
+    #[test]
     fn room_and_frames_are_on_the_same_stack() {
         assert!(!of(&[0x48, 0x29, 0xc4]), "sub rsp, rax");
         assert!(!of(&[0x48, 0x83, 0xe4, 0xf0]), "and rsp, -16");
         assert!(!of(&[0x48, 0x89, 0xec]), "mov rsp, rbp");
         assert!(!of(&[0xc9]), "leave");
         assert!(!of(&[0x48, 0x8d, 0x65, 0xd8]), "lea rsp, [rbp-0x28]");
-        assert!(!of(&[0x48, 0x89, 0xe0, 0x48, 0x29, 0xc8, 0x48, 0x89, 0xc4]), "mov rax, rsp; sub rax, rcx; mov rsp, rax");
+        assert!(
+            !of(&[0x48, 0x89, 0xe0, 0x48, 0x29, 0xc8, 0x48, 0x89, 0xc4]),
+            "mov rax, rsp; sub rax, rcx; mov rsp, rax"
+        );
     }
 }
