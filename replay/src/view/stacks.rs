@@ -12,11 +12,15 @@ use super::thread_state::OnStack;
 /// registers on the stack, and its first function may pop what its maker pushed.
 const ABOVE: u64 = 1 << 10;
 
+/// How far above a stack pointer the thread's own stack reaches at most, where its first one is not known.
+const UNKNOWN: u64 = 1 << 20;
+
 /// One that the thread is not on.
 struct Stack {
     name: u32,
-    /// The lowest stack pointer with which it was left.
+    /// The lowest stack pointer with which it was left, and the last one.
     low: u64,
+    at: u64,
     waits: OnStack,
 }
 
@@ -26,6 +30,8 @@ struct Here {
     name: u32,
     low: u64,
     high: u64,
+    /// The stack pointer before it was left.
+    at: u64,
     /// How many instructions outside of the region the thread had run when it came.
     outside: u64,
 }
@@ -58,12 +64,12 @@ const OWN: u32 = 0;
 
 impl Stacks {
     /// Whether an instruction that sets the stack pointer from `before` to `sp` leads to another stack. `top` is the
-    /// thread's first stack pointer. One that stays within the stack is a long jump, unless it is `sure` to go to another
-    /// stack: such may lie inside of the thread's own.
+    /// thread's first stack pointer, 0 if that is not known. One that stays within the stack is a long jump, unless it
+    /// is `sure` to go to another stack: such may lie inside of the thread's own.
     pub fn leads(&mut self, (before, sp): (u64, u64), top: u64, sure: bool) -> bool {
-        let high = top.max(before);
-        let here = self.here.get_or_insert(Here { name: OWN, low: before, high, outside: 0 });
-        here.low = here.low.min(before);
+        let high = if top == 0 { before.saturating_add(UNKNOWN) } else { top.max(before) };
+        let here = self.here.get_or_insert(Here { name: OWN, low: before, high, at: before, outside: 0 });
+        (here.low, here.at) = (here.low.min(before), before);
         if !(here.low..=here.high.saturating_add(ABOVE)).contains(&sp) {
             return true;
         }
@@ -91,16 +97,28 @@ impl Stacks {
             self.ran.left += gone.filter(|stack| !stack.waits.is_empty()).count();
         }
         let to = self.find(sp).and_then(|high| Some((high, self.others.remove(&high)?)));
-        self.others.insert(here.high, Stack { name: here.name, low: here.low, waits });
+        self.others.insert(here.high, Stack { name: here.name, low: here.low, at: here.at, waits });
         let (here, waits) = match to {
-            Some((high, Stack { name, low, waits })) => (Here { name, low, high: high.max(sp), outside }, waits),
+            Some((high, Stack { name, low, at, mut waits })) => {
+                // Another green thread runs there now than the one that waits.
+                if !waits.is_empty() && (waits.is_gone_at(sp) || sp.abs_diff(at) > ABOVE) {
+                    self.ran.left += 1;
+                    waits = OnStack::default();
+                }
+                (Here { name, low, high: high.max(sp), at: sp, outside }, waits)
+            }
             None => {
                 self.names += 1;
-                (Here { name: self.names, low: sp, high: sp, outside }, OnStack::default())
+                (Here { name: self.names, low: sp, high: sp, at: sp, outside }, OnStack::default())
             }
         };
         self.here = Some(here);
         waits
+    }
+
+    /// The program was replaced by another, which has none of them.
+    pub fn forget(&mut self) {
+        *self = Stacks { ran: std::mem::take(self).ran(), ..Stacks::default() };
     }
 
     /// The name of the stack that the thread is on.

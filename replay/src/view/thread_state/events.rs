@@ -164,6 +164,7 @@ impl ThreadState<'_> {
             Event::Exec => {
                 self.end_extents(batch);
                 self.stack_top = 0;
+                self.stacks.forget();
                 self.stack.clear();
                 self.held.clear();
                 self.frames.clear();

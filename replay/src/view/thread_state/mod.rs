@@ -79,6 +79,11 @@ impl OnStack {
     pub fn is_empty(&self) -> bool {
         self.extent.is_none()
     }
+
+    /// Whether this stack pointer lies above what waits there.
+    pub fn is_gone_at(&self, sp: u64) -> bool {
+        matches!(self.extent, Some((Extent::Frame { entry, .. }, _)) if entry < sp)
+    }
 }
 
 /// What is kept of a task that waits, while its thread runs another one inside of it.
