@@ -1,12 +1,10 @@
 //! The stacks that a thread runs on: its own, and those of green threads. Where lanes are calls of a function, one ends
 //! with its stack for a while, and goes on when its thread comes back to it.
 //!
-//! A stack is known by the stack pointers with which it was reached and left. One that the thread comes to for the first
-//! time begins there, but for a few bytes that are popped.
+//! A stack is known by the stack pointers with which it was reached and left. One that the thread comes to for the
+//! first time begins there, but for a few bytes that are popped.
 
 use std::collections::BTreeMap;
-
-use super::thread_state::OnStack;
 
 /// How far above the first stack pointer on a stack others lie at most, in bytes: a context that was made has its
 /// registers on the stack, and its first function may pop what its maker pushed.
@@ -15,13 +13,22 @@ const ABOVE: u64 = 1 << 10;
 /// How far above a stack pointer the thread's own stack reaches at most, where its first one is not known.
 const UNKNOWN: u64 = 1 << 20;
 
+/// What is kept of a stack while the thread is on another; the default is nothing.
+pub(super) trait Waits: Default {
+    /// Whether nothing of the region waits there.
+    fn is_empty(&self) -> bool;
+
+    /// Whether this stack pointer lies above what waits there.
+    fn is_gone_at(&self, sp: u64) -> bool;
+}
+
 /// One that the thread is not on.
-struct Stack {
+struct Stack<W> {
     name: u32,
     /// The lowest stack pointer with which it was left, and the last one.
     low: u64,
     at: u64,
-    waits: OnStack,
+    waits: W,
 }
 
 /// The stack that a thread is on.
@@ -38,11 +45,11 @@ struct Here {
 
 /// All of a thread's.
 #[derive(Default)]
-pub(super) struct Stacks {
+pub(super) struct Stacks<W> {
     /// None while the thread has been on no other.
     here: Option<Here>,
     /// Those that it is not on, by the highest stack pointer.
-    others: BTreeMap<u64, Stack>,
+    others: BTreeMap<u64, Stack<W>>,
     /// The last name given.
     names: u32,
     ran: OnStacks,
@@ -62,7 +69,7 @@ pub(super) struct OnStacks {
 /// The thread's own stack.
 const OWN: u32 = 0;
 
-impl Stacks {
+impl<W: Waits> Stacks<W> {
     /// Whether an instruction that sets the stack pointer from `before` to `sp` leads to another stack. `top` is the
     /// thread's first stack pointer, 0 if that is not known. One that stays within the stack is a long jump, unless it
     /// is `sure` to go to another stack: such may lie inside of the thread's own.
@@ -84,7 +91,7 @@ impl Stacks {
 
     /// The thread leaves its stack for the one on which this stack pointer lies; so much waits on the first, and the
     /// thread has run so many instructions outside of the region. What waits on the other.
-    pub fn go_to(&mut self, sp: u64, waits: OnStack, outside: u64) -> OnStack {
+    pub fn go_to(&mut self, sp: u64, waits: W, outside: u64) -> W {
         let Some(here) = self.here else { return waits };
         if here.name != OWN {
             if waits.is_empty() && self.others.values().any(|other| !other.waits.is_empty()) {
@@ -103,13 +110,13 @@ impl Stacks {
                 // Another green thread runs there now than the one that waits.
                 if !waits.is_empty() && (waits.is_gone_at(sp) || sp.abs_diff(at) > ABOVE) {
                     self.ran.left += 1;
-                    waits = OnStack::default();
+                    waits = W::default();
                 }
                 (Here { name, low, high: high.max(sp), at: sp, outside }, waits)
             }
             None => {
                 self.names += 1;
-                (Here { name: self.names, low: sp, high: sp, at: sp, outside }, OnStack::default())
+                (Here { name: self.names, low: sp, high: sp, at: sp, outside }, W::default())
             }
         };
         self.here = Some(here);
@@ -161,18 +168,28 @@ impl OnStacks {
 mod tests {
     use super::*;
 
+    impl Waits for bool {
+        fn is_empty(&self) -> bool {
+            !self
+        }
+
+        fn is_gone_at(&self, _: u64) -> bool {
+            false
+        }
+    }
+
     /// Goes from one stack pointer to another.
-    fn goes(stacks: &mut Stacks, before: u64, sp: u64) -> Option<u32> {
+    fn goes(stacks: &mut Stacks<bool>, before: u64, sp: u64) -> Option<u32> {
         let leads = stacks.leads((before, sp), 0x9_0000, false);
         leads.then(|| {
-            stacks.go_to(sp, OnStack::default(), 0);
+            stacks.go_to(sp, false, 0);
             stacks.name()
         })
     }
 
     #[test]
     fn a_stack_is_known_again() {
-        let mut stacks = Stacks::default();
+        let mut stacks = Stacks::<bool>::default();
         assert_eq!(goes(&mut stacks, 0x8_f000, 0x8_ff00), None, "a long jump on the thread's own");
         assert_eq!(goes(&mut stacks, 0x8_f000, 0x2_0000), Some(1));
         assert_eq!(goes(&mut stacks, 0x1_f000, 0x1_fff0), None, "one on another");
@@ -185,13 +202,13 @@ mod tests {
 
     #[test]
     fn one_inside_of_the_threads_own_is_known_by_a_function_that_is_sure() {
-        let mut stacks = Stacks::default();
+        let mut stacks = Stacks::<bool>::default();
         assert!(!stacks.leads((0x8_0000, 0x8_8000), 0x9_0000, false));
         assert!(stacks.leads((0x8_0000, 0x8_8000), 0x9_0000, true));
-        stacks.go_to(0x8_8000, OnStack::default(), 0);
+        stacks.go_to(0x8_8000, false, 0);
         assert_eq!(goes(&mut stacks, 0x8_7000, 0x8_0008), Some(OWN));
         assert!(stacks.leads((0x8_0000, 0x8_c000), 0x9_0000, true));
-        stacks.go_to(0x8_c000, OnStack::default(), 0);
+        stacks.go_to(0x8_c000, false, 0);
         assert_eq!(goes(&mut stacks, 0x8_b000, 0x8_0008), Some(OWN));
         assert_eq!(goes(&mut stacks, 0x8_0000, 0x8_7008), Some(1));
     }
@@ -200,7 +217,7 @@ mod tests {
     fn who_comes_into_the_middle_of_a_stack_goes_on_with_what_another_thread_began() {
         let of = |stacks: &[(u64, (u64, bool))]| OnStacks {
             stacks: stacks.iter().copied().collect(),
-            ..OnStacks::default()
+            ..OnStacks::<bool>::default()
         };
         let first = || of(&[(0x2000, (0x1800, true)), (0x3000, (0x2c00, false))]);
         assert!(OnStacks::are_shared(&[first(), of(&[(0x1f00, (0x1900, false))])]));

@@ -1,6 +1,6 @@
-//! The streams of lanes that were cut from those of threads: each thread's in *stretches*, one after another, over pieces
-//! that are kept as they are, packed, or in a temporary file. Nearly all lanes have one stretch, which takes 16 bytes of
-//! an index; of the others a list says which stretch comes behind which ([`Link`]).
+//! The streams of lanes that were cut from those of threads: each thread's in *stretches*, one after another, over
+//! pieces that are kept as they are, packed, or in a temporary file. Nearly all lanes have one stretch, which takes 16
+//! bytes of an index; of the others a list says which stretch comes behind which ([`Link`]).
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -131,8 +131,8 @@ impl<'k> Writer<'k> {
         self.batch.addresses.truncate(begin.address as usize);
     }
 
-    /// The stretch runs so many segments, for which the code stands, with the stack pointers after those where they were
-    /// recorded, and their addresses.
+    /// The stretch runs so many segments, for which the code stands, with the stack pointers after those where they
+    /// were recorded, and their addresses.
     #[inline]
     pub(super) fn ran(&mut self, code: Code, segments: usize, sps: impl Iterator<Item = i64>, addresses: &[u64]) {
         self.batch.codes.push(code);

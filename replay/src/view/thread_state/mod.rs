@@ -42,7 +42,7 @@ use super::first_look::leagues::InLeague;
 use super::frames::Frames;
 use super::locks::Held;
 use super::plan::Plan;
-use super::stacks::Stacks;
+use super::stacks::{Stacks, Waits};
 use super::stream::{Followed, Follower};
 use super::sync_stack::SyncStack;
 use super::waits::unordered::UnorderedWaits;
@@ -65,7 +65,7 @@ enum Pending {
 
 /// What is kept of a stack that the thread is not on.
 #[derive(Default)]
-pub(super) struct OnStack {
+struct OnStack {
     /// What is open of the region there, and whether nothing of it was kept yet.
     extent: Option<(Extent, bool)>,
     frames: Frames,
@@ -74,14 +74,12 @@ pub(super) struct OnStack {
     held: Held,
 }
 
-impl OnStack {
-    /// Whether nothing of the region waits there.
-    pub fn is_empty(&self) -> bool {
+impl Waits for OnStack {
+    fn is_empty(&self) -> bool {
         self.extent.is_none()
     }
 
-    /// Whether this stack pointer lies above what waits there.
-    pub fn is_gone_at(&self, sp: u64) -> bool {
+    fn is_gone_at(&self, sp: u64) -> bool {
         matches!(self.extent, Some((Extent::Frame { entry, .. }, _)) if entry < sp)
     }
 }
@@ -122,7 +120,7 @@ pub(super) struct ThreadState<'a> {
     piece: Option<(Option<u64>, Control)>,
     /// Of the extents around the open one.
     waiting: Vec<Waiting>,
-    stacks: Stacks,
+    stacks: Stacks<OnStack>,
 
     sp: u64,
     /// Whether frames have to be looked at before the next instruction: the stack pointer has jumped.
