@@ -217,7 +217,7 @@ mod tests {
     fn who_comes_into_the_middle_of_a_stack_goes_on_with_what_another_thread_began() {
         let of = |stacks: &[(u64, (u64, bool))]| OnStacks {
             stacks: stacks.iter().copied().collect(),
-            ..OnStacks::<bool>::default()
+            ..OnStacks::default()
         };
         let first = || of(&[(0x2000, (0x1800, true)), (0x3000, (0x2c00, false))]);
         assert!(OnStacks::are_shared(&[first(), of(&[(0x1f00, (0x1900, false))])]));

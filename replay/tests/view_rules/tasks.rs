@@ -51,7 +51,9 @@ fn record(made: &mut Recording, task: Task, is_nested: bool) -> Vec<Task> {
     }
     let mut inside = task.inside.into_iter();
     for turns in task.turns {
-        (0..turns).for_each(|_| drop(made.run(0, &[plain(BODY + 5), branch(BODY + 6)])));
+        for _ in 0..turns {
+            made.run(0, &[plain(BODY + 5), branch(BODY + 6)]);
+        }
         let Some(tasks) = inside.next() else { break };
         made.run(0, &[call(BODY + 7)]);
         made.enter(0, SyncFunction::TeamBarrier, 0);
@@ -144,8 +146,9 @@ fn parts_of_a_task_are_one_lane_whichever_threads_run_them() {
         made.run(thread, &[adds(BODY + at, -8), adds(BODY + at + 1, 8), ret(BODY + at + 2)]);
         made.leave(thread, SyncFunction::TaskBody);
     };
-    [(1, 0x80, 0), (0, 0xa0, 0), (0, 0x80, 16), (1, 0x80, 32), (1, 0xa0, 48)]
-        .map(|(thread, key, at)| part(thread, key, at));
+    for (thread, key, at) in [(1, 0x80, 0), (0, 0xa0, 0), (0, 0x80, 16), (1, 0x80, 32), (1, 0xa0, 48)] {
+        part(thread, key, at);
+    }
     made.end(0).end(1);
     let view = made.view(&ViewOptions { lanes: Lanes::Tasks, ..ViewOptions::default() }).unwrap();
     let starts = |lane: usize| {

@@ -49,6 +49,10 @@ pub(in crate::view) struct TaskOrder {
     pub all_known: bool,
 }
 
+/// What orders a run: when its task was made, its piece, and when it began; its thread and number there, and whether
+/// it goes on with a task that has run before.
+type Ordered = (Seq, i64, Seq, (usize, usize), bool);
+
 impl TaskOrder {
     pub fn new(threads: &[ThreadSurvey]) -> TaskOrder {
         let mut creations: Vec<Creation> = threads.iter().flat_map(|t| t.creations.iter().copied()).collect();
@@ -59,7 +63,7 @@ impl TaskOrder {
         runs.sort_unstable_by_key(|(run, ..)| run.enter);
         let mut known = Known::default();
         let (mut made, mut all_known) = (creations.into_iter().peekable(), true);
-        let mut ordered: Vec<(Seq, i64, Seq, (usize, usize), bool)> = Vec::with_capacity(runs.len());
+        let mut ordered: Vec<Ordered> = Vec::with_capacity(runs.len());
         let mut pieces: Vec<(usize, (Option<Seq>, u64))> = Vec::new();
         for (run, t, i) in runs {
             while let Some(creation) = made.next_if(|creation| creation.enter < run.enter) {
