@@ -14,6 +14,7 @@ mod events;
 mod exporting;
 mod first_use;
 mod generations;
+mod in_pieces;
 mod lanes;
 mod lines;
 mod linkage;

@@ -227,6 +227,7 @@ impl Sync {
                 !waits
             }
             Control::Sp(_) | Control::Level(_) | Control::Stack { .. } => true,
+            Control::Leave(_) | Control::GoOn(_) => true,
             Control::Begin { .. } | Control::Chunk { .. } | Control::Piece { .. } | Control::Team { .. } => true,
             Control::Iterations(_) | Control::Turns(_) | Control::Part(_) | Control::PartEnd => true,
         }

@@ -57,7 +57,14 @@ pub enum Control {
     Begin {
         /// What orders it among others: the thread's last event before it; of a task, its number in order of creation.
         after: Seq,
+        /// How many extents with the numbers before this one's it goes on with: a task may run in parts.
+        part: u32,
     },
+    /// The thread leaves the extent before its end, for another one that begins next or goes on. The number is a name
+    /// until it goes on. Only in such streams, too.
+    Leave(u32),
+    /// The extent ends that the thread is in, if there is one, and the one goes on that was left by this name.
+    GoOn(u32),
     /// The thread works for a team of a teams construct or a target region from here on. Only in such streams, too.
     Team {
         /// Which construct: the same for all of its teams.

@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 use trace_format::{BlockId, Kind, STUB_NAME, SpEffect, Trace};
 
 use super::code::filter::{Class, Classifier};
+use super::code::switches::switches;
 use super::first_look::region::RegionRule;
 use super::thread_state::Side;
 use super::waits::own_locks::{Does, OwnLocks};
@@ -77,30 +78,32 @@ pub(super) enum Ends {
 
 /// Properties of a block, as bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Flags(u8);
+pub(super) struct Flags(u16);
 
 impl Flags {
     /// It has a `pause` that is not filtered out.
-    pub const PAUSE: u8 = 1;
+    pub const PAUSE: u16 = 1;
     /// Some of it is filtered out.
-    pub const FILTERED: u8 = 2;
+    pub const FILTERED: u16 = 2;
     /// The region's function begins in it.
-    pub const ENTRY: u8 = 4;
+    pub const ENTRY: u16 = 4;
     /// A marker stands in it, in a region of markers.
-    pub const MARKER: u8 = 8;
+    pub const MARKER: u16 = 8;
     /// Some of it is a part of a turn that waits.
-    pub const WAITS: u8 = 16;
+    pub const WAITS: u16 = 16;
     /// Some of it can be in a stub of the linkage table, and whether it is depends on more than how the thread reached
     /// the block.
-    pub const STUB: u8 = 32;
+    pub const STUB: u16 = 32;
     /// It begins with what is a stub of the linkage table if a call led there.
-    pub const STUB_FIRST: u8 = 64;
+    pub const STUB_FIRST: u16 = 64;
     /// Something in it takes or gives a lock of the program's own.
-    pub const LOCK: u8 = 128;
+    pub const LOCK: u16 = 128;
+    /// Something in it may go on with another stack, where lanes end with it.
+    pub const SWITCH: u16 = 256;
 
     /// Whether one of these bits is set.
     #[inline]
-    pub fn has(self, bits: u8) -> bool {
+    pub fn has(self, bits: u16) -> bool {
         self.0 & bits != 0
     }
 }
@@ -130,7 +133,7 @@ fn acts(table: &SegmentTable, own_locks: &OwnLocks) -> FxHashMap<SegmentId, (Doe
 /// What of a block is in stubs of the linkage table.
 struct Stubs {
     /// [`Flags::STUB`] and [`Flags::STUB_FIRST`].
-    flags: u8,
+    flags: u16,
     /// By segment: whether it is in one, if the thread was sent to the block by a call.
     within: Vec<bool>,
 }
@@ -163,6 +166,9 @@ pub(super) struct BlockFacts {
     waits: Vec<bool>,
     /// Segments that begin with what takes or gives a lock of the program's own.
     acts: FxHashMap<SegmentId, (Does, OwnLock)>,
+    /// Segments that end with what may go on with another stack, and whether it surely does; none where lanes don't end
+    /// there.
+    switches: FxHashMap<SegmentId, bool>,
 }
 
 impl BlockFacts {
@@ -186,6 +192,7 @@ impl BlockFacts {
             marked: region.exits.is_some(),
             waits: table.iter().map(|(id, _)| waiting.is_member(id) || waiting.is_lone(id)).collect(),
             acts: acts(table, own_locks),
+            switches: if region.by_stack { switches(trace, table) } else { FxHashMap::default() },
             ..BlockFacts::default()
         };
         let mut rows = Rows::default();
@@ -252,6 +259,9 @@ impl BlockFacts {
             }
             if self.acts.contains_key(id) {
                 flags |= Flags::LOCK;
+            }
+            if self.switches.contains_key(id) {
+                flags |= Flags::SWITCH;
             }
         }
         facts.flags.0 |= flags;
@@ -322,6 +332,12 @@ impl BlockFacts {
     #[inline]
     pub fn act(&self, id: SegmentId) -> Option<(Does, OwnLock)> {
         if self.acts.is_empty() { None } else { self.acts.get(&id).copied() }
+    }
+
+    /// Whether the segment ends with what may go on with another stack: where it does, whether that is sure.
+    #[inline]
+    pub fn switch(&self, id: SegmentId) -> Option<bool> {
+        if self.switches.is_empty() { None } else { self.switches.get(&id).copied() }
     }
 
     /// The facts of a block.

@@ -17,6 +17,7 @@ mod frames;
 mod locks;
 mod options;
 mod plan;
+mod stacks;
 mod stream;
 mod summary;
 mod sync_stack;
@@ -36,6 +37,7 @@ use self::first_look::region::Choice;
 use self::first_look::segments::Looked;
 use self::first_look::survey::ThreadSurvey;
 use self::plan::Plan;
+use self::stacks::OnStacks;
 use self::threads::{Stayed, Threads, lanes_of};
 use crate::{EpisodeId, Error, GpuCost, Kept, LaneOrigin, LaneStream, LockId, Locks, Result};
 
@@ -105,18 +107,19 @@ impl View {
         if lanes.is_empty() {
             return Err(nothing_left(options, &summary));
         }
+        let on_stacks = followed.stacks();
         let kept = followed.kept(&stays);
         let streams = Streams::Whole { stays, kept };
         let gpu_costs = code::costs::of_segments(trace, &plan.table, options.code);
         let view = View { trace: trace.clone(), locks: options.locks, plan, lanes, streams, summary, gpu_costs };
-        view.cut(options, &threads)
+        view.cut(options, &threads, &on_stacks)
     }
 
     /// The view whose lanes, which are still threads, are parts of these.
-    fn cut(self, options: &ViewOptions, threads: &[ThreadSurvey]) -> Result<View> {
+    fn cut(self, options: &ViewOptions, threads: &[ThreadSurvey], on_stacks: &[OnStacks]) -> Result<View> {
         let (cut, lanes, mut what) = match &options.lanes {
             Lanes::Threads => return Ok(self),
-            Lanes::Calls => cut::into_calls(&self, options.region == Region::Auto)?,
+            Lanes::Calls => cut::into_calls(&self, options.region == Region::Auto, on_stacks)?,
             Lanes::Tasks => cut::into_tasks(&self)?,
             Lanes::Marks => cut::into_marked(&self)?,
             Lanes::Iterations(loops) => cut::into_turns(&self, loops, &bodies(threads), &taskloops(threads))?,

@@ -9,6 +9,7 @@ use trace_format::{BlockId, Event, Item, Seq, ThreadId, ThreadStream, Trace};
 
 use super::first_look::generations::{Part, WHOLE_THREAD};
 use super::plan::Plan;
+use super::stacks::OnStacks;
 use super::text::TextState;
 use super::thread_state::{Counts, ThreadState, push_control};
 use super::threads::Stayed;
@@ -64,6 +65,8 @@ pub(super) struct Followed {
     pub begins_with: Option<SegmentId>,
     /// Its stays in the region, by the joins between them.
     pub parts: Vec<Part>,
+    /// What it ran on stacks of green threads, where lanes end with their stack for a while.
+    pub stacks: OnStacks,
 }
 
 /// Reads a thread as a lane.

@@ -9,6 +9,7 @@ use trace_format::{BlockId, Event, Seq, SpEffect};
 use super::blocks::BlockFacts;
 use super::first_look::generations::Part;
 use super::plan::Plan;
+use super::stacks::OnStacks;
 use super::stream::{Followed, Follower};
 use super::thread_state::{Counts, push_control};
 use super::waits::unordered::UnorderedWaits;
@@ -46,7 +47,7 @@ impl<'a> TextState<'a> {
         if self.begins_with.is_none() {
             self.begins_with = Some(first);
             if self.tells_extents {
-                push_control(batch, Control::Begin { after: self.begin.unwrap_or_default() });
+                push_control(batch, Control::Begin { after: self.begin.unwrap_or_default(), part: 0 });
             }
         }
     }
@@ -120,6 +121,7 @@ impl Follower for TextState<'_> {
         let part = self.begin.map(|begin| Part { extent: 0, begin, kept_before: 0 });
         Followed {
             counts: Counts { kept: self.kept, ..Counts::default() },
+            stacks: OnStacks::default(),
             unordered: UnorderedWaits::default(),
             own_locks: BTreeSet::new(),
             first: self.begin,

@@ -10,6 +10,7 @@ use trace_format::{Pc, Seq, SyncFunction, ThreadId, Trace};
 use super::first_look::generations::{Part, Stay, WHOLE_THREAD, generations};
 use super::first_look::survey::ThreadSurvey;
 use super::plan::Plan;
+use super::stacks::OnStacks;
 use super::stream::{self, Followed};
 use super::waits::conditions::ConditionCall;
 use super::waits::unordered::{self, UnorderedWaits};
@@ -56,6 +57,11 @@ impl Threads {
     pub fn own_locks(&self) -> Vec<LockId> {
         let all: BTreeSet<LockId> = self.followed.iter().flat_map(|one| &one.own_locks).copied().collect();
         all.into_iter().collect()
+    }
+
+    /// By thread: what it ran on stacks of green threads.
+    pub fn stacks(&self) -> Vec<OnStacks> {
+        self.followed.iter().map(|one| one.stacks.clone()).collect()
     }
 
     /// What is kept of the trace, and what is not.

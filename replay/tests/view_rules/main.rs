@@ -13,5 +13,6 @@ mod recording;
 mod regions;
 mod spinning;
 mod stacks;
+mod tasks;
 mod text;
 mod waiting;

@@ -9,16 +9,6 @@ use crate::recording::*;
 const ITEM: u64 = MAIN + 0x80;
 const HELPER: u64 = MAIN + 0xc0;
 
-/// Numbers that look random.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % n
-    }
-}
-
 /// One call of the function, which calls a helper, itself, or nothing, and goes on to a function in its place.
 fn item(dice: &mut Dice, depth: u32, all: &mut Vec<Instruction>) {
     all.extend([plain(ITEM), branch(ITEM + 1)]);

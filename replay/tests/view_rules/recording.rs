@@ -281,6 +281,16 @@ impl Recording {
     }
 }
 
+/// Numbers that look random.
+pub struct Dice(pub u64);
+
+impl Dice {
+    pub fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % n
+    }
+}
+
 /// An executed instruction as a replay sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
@@ -374,6 +384,8 @@ pub fn told(view: &View, lane: usize) -> String {
         Told::Comes(Control::AcquireOneOf { lock, most }) => format!("place{}of{most}", lock.0),
         Told::Comes(Control::Release(lock)) => format!("give{}", lock.0),
         Told::Comes(Control::Begin { .. }) => "begin".to_owned(),
+        Told::Comes(Control::Leave(place)) => format!("leave{place}"),
+        Told::Comes(Control::GoOn(place)) => format!("go-on{place}"),
         Told::Comes(Control::Chunk { first, .. }) => format!("chunk{first}"),
         Told::Comes(Control::Iterations(count)) => format!("iterations{count}"),
         Told::Comes(Control::Piece { first, .. }) => format!("piece{first}"),

@@ -3,3 +3,4 @@
 pub(super) mod costs;
 pub(super) mod filter;
 mod mathematics;
+pub(super) mod switches;

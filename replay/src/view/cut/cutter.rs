@@ -1,13 +1,16 @@
 //! Cuts the stream of a thread into lanes: where one begins, its stack pointer counts as 0 and its call level as 1, as
 //! those of a thread do.
 
+use std::collections::BTreeSet;
+
 use super::chunks::{At, Chunks};
 use super::counts::{Counts, Told};
 use super::iterations::loops::LoopPlan;
 use super::marks::MarkPlan;
 use super::pieces::{Access, Begun, Launch, Pieces};
 use super::rows::{AllRows, Part, Splitter, Total};
-use super::track::{Track, after};
+use super::track::{Lane, Track, after};
+use rustc_hash::FxHashMap;
 use trace_format::Seq;
 
 use crate::lanes::brief::Brief;
@@ -82,6 +85,8 @@ pub(super) struct Cutter<'a, 'k> {
     /// What orders its part among those of all teams of a construct.
     order: u32,
     open: Option<Open>,
+    /// Lanes that were left for others and may go on.
+    left: FxHashMap<u32, (Open, Lane)>,
     turning: Option<Turning>,
 }
 
@@ -111,6 +116,7 @@ impl<'a, 'k> Cutter<'a, 'k> {
             piece: None,
             order: 0,
             open: None,
+            left: FxHashMap::default(),
             turning: None,
         }
     }
@@ -136,6 +142,10 @@ impl<'a, 'k> Cutter<'a, 'k> {
         self.leave_loop();
         self.end_lane();
         self.compare();
+        for place in self.left.keys().copied().collect::<BTreeSet<_>>() {
+            self.go_on(place)?;
+            self.end_lane();
+        }
         let Cutter { track, lanes, launches, accesses, counts, .. } = self;
         Ok(Pieces { store: track.finish()?, lanes, launches, accesses, counts })
     }
@@ -143,7 +153,13 @@ impl<'a, 'k> Cutter<'a, 'k> {
     fn control(&mut self, control: Control) -> Result<()> {
         match control {
             Control::Sp(_) | Control::Level(_) | Control::Stack { .. } => self.track.stand(control),
-            Control::Begin { after } => self.extent(after)?,
+            Control::Begin { after, part } => self.extent(after, part)?,
+            Control::Leave(place) => {
+                if let (Some(open), Some(lane)) = (self.open.take(), self.track.leave()) {
+                    self.left.insert(place, (open, lane));
+                }
+            }
+            Control::GoOn(place) => self.go_on(place)?,
             Control::Chunk { first, stride } => {
                 self.compare();
                 self.chunks.give(first, stride);
@@ -197,7 +213,7 @@ impl<'a, 'k> Cutter<'a, 'k> {
     }
 
     /// An extent of the region begins.
-    fn extent(&mut self, after: Seq) -> Result<()> {
+    fn extent(&mut self, after: Seq, part: u32) -> Result<()> {
         self.leave_loop();
         self.end_lane();
         self.compare();
@@ -209,6 +225,20 @@ impl<'a, 'k> Cutter<'a, 'k> {
         if matches!(self.rule, Rule::Extents) {
             self.chunks.forget(Some((after.0 as i64, 0)));
             self.begin_lane(Launch { generation: self.launch.generation, ..Launch::default() })?;
+            if let Some(lane) = self.lanes.last_mut().filter(|_| part > 0) {
+                lane.part = part;
+                self.track.is_further();
+            }
+        }
+        Ok(())
+    }
+
+    /// The lane that was left there goes on.
+    fn go_on(&mut self, place: u32) -> Result<()> {
+        self.end_lane();
+        if let Some((open, lane)) = self.left.remove(&place) {
+            self.track.go_on(lane)?;
+            self.open = Some(open);
         }
         Ok(())
     }
@@ -324,7 +354,7 @@ impl<'a, 'k> Cutter<'a, 'k> {
     /// Remembers what a turn accesses in its loop's own frame, the first few times.
     fn remember(&mut self, (segments, mut level): (&[Code], u32), mut addresses: &[u64]) {
         let (Some(turning), Some(open)) = (self.turning, &mut self.open) else { return };
-        let lane = self.lanes.len() as u32 - 1;
+        let lane = self.lanes.last().map_or(0, |lane| lane.stretch);
         for id in segments.iter().filter_map(|code| code.as_segment()) {
             let left = self.most_accesses - open.accesses;
             if left == 0 {
@@ -446,7 +476,7 @@ impl<'a, 'k> Cutter<'a, 'k> {
     }
 
     fn begin_lane(&mut self, launch: Launch) -> Result<()> {
-        self.track.begin(None)?;
+        let stretch = self.track.begin(None)?;
         let first = self.chunks.runs.map(|(first, _)| first);
         if let Some(turning) = self.turning.filter(|_| self.chunks.are_untold()) {
             self.counts.told[turning.of_loop as usize].untold += 1;
@@ -455,7 +485,7 @@ impl<'a, 'k> Cutter<'a, 'k> {
             self.launches.push(launch);
         }
         let launch = self.launches.len() as u32 - 1;
-        self.lanes.push(Begun { launch, team: self.order, chunk: self.chunks.number, first });
+        self.lanes.push(Begun { stretch, launch, team: self.order, chunk: self.chunks.number, first, part: 0 });
         self.open = Some(Open { held: Vec::new(), kept: 0, accesses: 0 });
         Ok(())
     }

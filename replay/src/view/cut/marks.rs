@@ -377,7 +377,7 @@ impl<'a, 'k> MarkCutter<'a, 'k> {
     }
 
     fn begin_lane(&mut self, level: u32) -> Result<()> {
-        self.track.begin(None)?;
+        let stretch = self.track.begin(None)?;
         self.loops.truncate(self.loops.partition_point(|one| one.level <= level));
         let of_loop = self.loops.last().filter(|one| one.level == level).copied().unwrap_or_default();
         let (launch, chunk, first) = match (self.work.piece, &mut self.work.given) {
@@ -400,7 +400,7 @@ impl<'a, 'k> MarkCutter<'a, 'k> {
             self.launches.push(launch);
         }
         let launch = self.launches.len() as u32 - 1;
-        self.lanes.push(Begun { launch, team: self.work.order, chunk, first });
+        self.lanes.push(Begun { stretch, launch, team: self.work.order, chunk, first, part: 0 });
         self.open = Some(Open { held: Vec::new(), kept: 0, levels: vec![level] });
         Ok(())
     }

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use heuristics::SegmentId;
 use rayon::prelude::*;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::{Pc, Seq, Trace};
 
 use self::counts::Counts;
@@ -30,13 +30,13 @@ use self::iterations::{TeamCall, team_call};
 use self::marks::{MarkCutter, MarkPlan};
 use self::pieces::{Begun, Launch};
 use self::rows::AllRows;
-use self::store::{Lane, Store};
-use super::first_look::callable::name_at;
+use self::store::{Lane, Link, Store, Stretch, links_of};
+use super::stacks::OnStacks;
 use super::{CutInto, View};
 use crate::lanes::brief::Brief;
 use crate::lanes::kept::Keeper;
 use crate::survey::Survey;
-use crate::{Batch, Error, LaneOrigin, LaneStream, Result, Rows};
+use crate::{Batch, Error, LaneOrigin, Result, Rows};
 
 pub use iterations::LoopRan;
 pub(super) use iterations::into_turns;
@@ -70,20 +70,22 @@ enum Order {
 /// So many accesses of a turn are remembered where its number is to be found by them.
 const ACCESSES: usize = 6;
 
-/// Where more tasks than this share of all were run inside of others, lanes are not the tasks.
-const MOST_NESTED: f64 = 0.1;
+/// Where more than this share of all is not known, lanes are not.
+const MOST_UNKNOWN: f64 = 0.1;
 
 /// The lanes of all threads.
 pub(super) struct Cut {
     stores: Vec<Store>,
+    /// Which stretches lanes of several go on with.
+    links: Vec<Link>,
     /// What they name.
     rows: Arc<Rows>,
-    /// By lane: its thread's store, and its number there.
-    of: Vec<(u32, u32)>,
+    /// By lane: its first stretch.
+    of: Vec<Stretch>,
 }
 
-/// A lane: its launch's number among all, what orders its chunk where chunks count, its thread, and its number among
-/// the thread's lanes.
+/// A lane: its launch's number among all, what orders its chunk where chunks count, its thread, and its first stretch
+/// there.
 type Numbered = (u32, i64, u32, u32);
 
 /// Cut lanes, who each is, and what to say about them.
@@ -95,29 +97,14 @@ impl Cut {
         Cut { of: numbers.iter().map(|lane| self.of[*lane]).collect(), ..self }
     }
 
-    /// Whether a lane runs one of these segments.
-    fn has_any(&self, segments: &FxHashSet<SegmentId>) -> Result<bool> {
-        let mut batch = Batch::default();
-        for lane in 0..self.of.len() {
-            let mut stream = self.stream(lane);
-            while stream.next_batch(&mut batch)? {
-                if batch.codes.iter().filter_map(|code| code.as_segment()).any(|id| segments.contains(&id)) {
-                    return Ok(true);
-                }
-            }
-        }
-        Ok(false)
-    }
-
     /// A lane's stream from its beginning.
     pub fn stream(&self, lane: usize) -> Lane<'_> {
-        let (store, number) = self.of[lane];
-        self.stores[store as usize].stream(number as usize, &self.rows)
+        Lane::new((&self.stores, &self.links, &self.rows), self.of[lane])
     }
 }
 
 /// Each time that a thread reached the region is a lane.
-pub(super) fn into_calls(view: &View, is_auto: bool) -> Result<Made> {
+pub(super) fn into_calls(view: &View, is_auto: bool, on_stacks: &[OnStacks]) -> Result<Made> {
     let what = "each time that a thread came to the region".to_owned();
     let mut made = described(cut(view, || Rule::Extents, Order::Begun)?, what);
     let threads = made.1.iter().map(|lane| lane.thread).collect::<FxHashSet<_>>().len();
@@ -128,27 +115,28 @@ pub(super) fn into_calls(view: &View, is_auto: bool) -> Result<Made> {
              takes pieces (replay --loops)"
         ));
     }
-    let (trace, segments) = (&view.trace, view.segments());
-    let ends: FxHashSet<SegmentId> =
-        segments.iter().filter(|(_, s)| is_switch(trace, s.start())).map(|(id, _)| id).collect();
-    if !ends.is_empty() && made.0.has_any(&ends)? {
+    if let Some(why) = on_other_stacks(&made.2, made.1.len(), on_stacks) {
         made.2.is_withheld = true;
-        made.2.doubts.push(
-            "these calls go on with other stacks, as threads of the program's own do that wait: its thread runs others \
-             meanwhile, and which instructions are whose is not known; take whole threads as lanes (without --lanes), \
-             or name a function that does not wait"
-                .to_owned(),
-        );
+        made.2.doubts.push(format!(
+            "these calls go on with other stacks, as threads of the program's own do that wait, {why}; take whole \
+             threads as lanes (without --lanes), or name a function that does not wait"
+        ));
     }
     Ok(made)
 }
 
-/// Whether a function begins at this address that goes on with another stack: of the C library, of boost's and LLVM's
-/// fibers, of libco and libaco.
-fn is_switch(trace: &Trace, pc: Pc) -> bool {
-    const SWITCHES: [&str; 7] =
-        ["swapcontext", "setcontext", "jump_fcontext", "ontop_fcontext", "co_switch", "co_swap", "acosw"];
-    name_at(trace, pc).is_some_and(|name| SWITCHES.contains(&name))
+/// Why calls that went on with other stacks are not known, if they are not.
+fn on_other_stacks(what: &CutInto, lanes: usize, on_stacks: &[OnStacks]) -> Option<String> {
+    let left: usize = on_stacks.iter().map(|of| of.left).sum();
+    let beside: u64 = on_stacks.iter().map(|of| of.beside).sum();
+    if OnStacks::are_shared(on_stacks) {
+        return Some("and one thread may go on with what another began".to_owned());
+    }
+    if left as f64 > MOST_UNKNOWN * lanes as f64 {
+        return Some(format!("and {left} of {lanes} did not come back to theirs"));
+    }
+    (beside as f64 > MOST_UNKNOWN * what.kept as f64)
+        .then(|| "and what runs there, as a part of them or not, is in no call".to_owned())
 }
 
 /// Each OpenMP task is a lane.
@@ -156,18 +144,7 @@ pub(super) fn into_tasks(view: &View) -> Result<Made> {
     let tasks = &view.plan.tasks;
     let are_told = tasks.numbers.iter().any(|of_thread| !of_thread.is_empty());
     let order = if are_told { Order::Created { all: tasks.all_known } } else { Order::Begun };
-    let mut made = described(cut(view, || Rule::Extents, order)?, "each task".to_owned());
-    let all: usize = tasks.numbers.iter().map(Vec::len).sum();
-    if tasks.nested as f64 > MOST_NESTED * all as f64 {
-        made.2.is_withheld = true;
-        made.2.doubts.push(format!(
-            "{} of {all} tasks were run inside of others that waited for theirs, and are a part of the lanes of those, \
-             by chance: take the calls of the function that does the work, where it makes no tasks itself (--lanes \
-             calls --region NAME)",
-            tasks.nested
-        ));
-    }
-    Ok(made)
+    Ok(described(cut(view, || Rule::Extents, order)?, "each task".to_owned()))
 }
 
 /// Each iteration that is marked is a lane.
@@ -274,6 +251,7 @@ fn cut<'a>(
     let mut all: Vec<Numbered> = Vec::new();
     let mut stores = Vec::with_capacity(cut.len());
     let mut accesses = Vec::with_capacity(cut.len());
+    let mut parts: FxHashMap<Stretch, u32> = FxHashMap::default();
     let mut launches: Vec<Launch> = cut.iter().flat_map(|pieces| &pieces.launches).copied().collect();
     launches.sort_unstable();
     launches.dedup();
@@ -287,16 +265,18 @@ fn cut<'a>(
     let in_teams = lanes().any(|(lane, _)| lane.team > 0);
     for (thread, (pieces, numbers)) in cut.into_iter().zip(&numbers).enumerate() {
         counts.add(&pieces.counts);
-        let key = |(number, lane): (usize, &Begun)| {
+        let key = |lane: &Begun| {
             let launch = numbers[lane.launch as usize];
             let chunk = match lane.first {
                 Some(first) if !untold[launch as usize] => first,
                 _ if order == Order::Chunks => i64::from(lane.team) << 32 | i64::from(lane.chunk),
                 _ => i64::from(lane.team) << 32,
             };
-            (launch, chunk, thread as u32, number as u32)
+            (launch, chunk, thread as u32, lane.stretch)
         };
-        all.extend(pieces.lanes.iter().enumerate().map(key));
+        all.extend(pieces.lanes.iter().map(key));
+        let further = pieces.lanes.iter().filter(|lane| lane.part > 0);
+        parts.extend(further.map(|lane| ((thread as u32, lane.stretch), lane.part)));
         stores.push(pieces.store);
         accesses.push(pieces.accesses);
     }
@@ -304,6 +284,10 @@ fn cut<'a>(
         return Err(Error::Request("none of the lanes asked for ran any instruction".to_owned()));
     }
     all.sort_unstable();
+    let mut links = links_of(&stores);
+    if !parts.is_empty() {
+        join(&mut all, &parts, &mut links);
+    }
     let order = match order {
         Order::Begun if all.is_sorted_by_key(|(launch, _, thread, number)| (*launch, *thread, *number)) => {
             Order::Threads
@@ -324,7 +308,28 @@ fn cut<'a>(
         lanes.extend(launch.iter().map(|(_, _, thread, _)| origin(*thread)));
     }
     let of = all.into_iter().map(|(_, _, thread, number)| (thread, number)).collect();
-    Ok((Cut { stores, rows, of }, lanes, counts, order))
+    Ok((Cut { stores, links, rows, of }, lanes, counts, order))
+}
+
+/// Makes one lane of all parts of a task.
+fn join(all: &mut Vec<Numbered>, parts: &FxHashMap<Stretch, u32>, links: &mut Vec<Link>) {
+    // The task's launch and the number of its first part, and where its last one ended.
+    let (mut task, mut end, mut joined) = (None, (0, 0), Vec::new());
+    all.retain(|(launch, number, thread, stretch)| {
+        let begin = (*thread, *stretch);
+        let of = Some((*launch, number - i64::from(parts.get(&begin).copied().unwrap_or(0))));
+        let goes_on = std::mem::replace(&mut task, of) == of;
+        if goes_on {
+            joined.push((end, begin));
+        }
+        end = begin;
+        while let Ok(link) = links.binary_search_by_key(&end, |(before, _)| *before) {
+            end = links[link].1;
+        }
+        !goes_on
+    });
+    links.extend(joined);
+    links.sort_unstable();
 }
 
 fn described((cut, lanes, counts, order): (Cut, Vec<LaneOrigin>, Counts, Order), what: String) -> Made {

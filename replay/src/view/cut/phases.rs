@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::rows::{AllRows, Splitter, Total};
-use super::store::Store;
+use super::store::{Lane, Store};
 use super::track::Track;
 use crate::lanes::brief::Brief;
 use crate::lanes::kept::Keeper;
@@ -75,7 +75,7 @@ impl Phases {
 
     /// A phase's stream from its beginning.
     pub fn stream(&self, phase: &Phase) -> Box<dyn LaneStream + '_> {
-        Box::new(self.stores[phase.at.0 as usize].stream(phase.at.1 as usize, &self.rows))
+        Box::new(Lane::new((&self.stores, &[], &self.rows), phase.at))
     }
 }
 
@@ -207,6 +207,7 @@ impl Cutter<'_, '_> {
             }
             // Those are in the streams of threads that are yet to be cut into lanes.
             Control::Begin { .. } | Control::Team { .. } | Control::Chunk { .. } | Control::Piece { .. } => {}
+            Control::Leave(_) | Control::GoOn(_) => {}
             Control::Iterations(_) | Control::Turns(_) | Control::Part(_) | Control::PartEnd => {}
         }
     }

@@ -39,6 +39,8 @@ pub(super) struct Pieces {
 /// How a lane began.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Begun {
+    /// Its first stretch.
+    pub stretch: u32,
     /// With which others it was launched, by number in [`Pieces::launches`].
     pub launch: u32,
     /// What orders its part among those of all teams of a construct.
@@ -48,12 +50,14 @@ pub(super) struct Begun {
     /// What orders that chunk where the trace says which iterations it has; of calls, the thread's last event before
     /// the lane; of a task, its number.
     pub first: Option<i64>,
+    /// How many lanes with the numbers before this one's it goes on with: parts of a task.
+    pub part: u32,
 }
 
 /// An access of a lane in its loop's own frame.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Access {
-    /// The number of the thread's lane.
+    /// The lane's first stretch.
     pub lane: u32,
     /// Which access of which segment.
     pub by: (SegmentId, u32),

@@ -255,7 +255,8 @@ mod tests {
 
     use super::super::cutter::{Cutter, Rule};
     use super::super::iterations::loops::Membership;
-    use super::super::pieces::Pieces;
+    use super::super::pieces::{Begun, Pieces};
+    use super::super::store::{Lane, links_of};
     use super::*;
     use crate::GpuCost;
     use crate::lanes::kept::Keeper;
@@ -319,7 +320,11 @@ mod tests {
     }
 
     /// What a thread does: a row, a segment or a control, by these numbers.
-    fn batch((what, rows, codes): (&[(u8, u32)], &Rows, &[Code]), briefs: &[Brief]) -> (Batch, Batch) {
+    fn batch(
+        (what, rows, codes): (&[(u8, u32)], &Rows, &[Code]),
+        briefs: &[Brief],
+        of_extents: bool,
+    ) -> (Batch, Batch) {
         let mut folded = Batch::default();
         for (which, number) in what {
             let control = match which {
@@ -333,7 +338,9 @@ mod tests {
                 }
                 8 => Control::Sp(-8 * i64::from(*number)),
                 9 => Control::Level(1 + number % 4),
-                10 => Control::Begin { after: Seq(u64::from(*number)) },
+                10 => Control::Begin { after: Seq(u64::from(*number)), part: number % 3 / 2 },
+                14 if of_extents => Control::Leave(number % 3),
+                15 if of_extents => Control::GoOn(number % 3),
                 11 => Control::Meet(EpisodeId(*number)),
                 12 => Control::Acquire(LockId(number % 2)),
                 _ => Control::Release(LockId(number % 2)),
@@ -354,9 +361,11 @@ mod tests {
 
     /// All that was cut, in words.
     fn said(pieces: &Pieces, rows: Rows) -> Vec<String> {
-        let rows = Arc::new(rows);
-        let of_lane = |lane| {
-            let (mut stream, mut batch, mut said) = (pieces.store.stream(lane, &rows), Batch::default(), String::new());
+        let (rows, stores) = (Arc::new(rows), std::slice::from_ref(&pieces.store));
+        let links = links_of(stores);
+        let of_lane = |lane: &Begun| {
+            let mut stream = Lane::new((stores, &links, &rows), (0, lane.stretch));
+            let (mut batch, mut said) = (Batch::default(), String::new());
             while stream.next_batch(&mut batch).unwrap() {
                 for code in &batch.codes {
                     said += &match code.entry() {
@@ -368,7 +377,7 @@ mod tests {
             }
             said
         };
-        let lanes = (0..pieces.lanes.len()).map(of_lane);
+        let lanes = pieces.lanes.iter().map(of_lane);
         let Pieces { lanes: begun, launches, accesses, counts, .. } = pieces;
         lanes.chain([format!("{begun:?} {launches:?} {accesses:?} {counts:?}")]).collect()
     }
@@ -384,13 +393,13 @@ mod tests {
             works in any::<[bool; 2]>(),
             (dealt, of_extents) in any::<(bool, bool)>(),
             of_rows in prop::collection::vec(prop::collection::vec(0..SEGMENTS, 1..9), 1..6),
-            what in prop::collection::vec((0..14u8, 0..40u32), 1..60),
+            what in prop::collection::vec((0..16u8, 0..40u32), 1..60),
         ) {
             let (briefs, plan) = (briefs(&of_segments), plan(&of_places, works, dealt));
             let mut rows = Rows::default();
             let of_row = |row: &Vec<u32>| rows.add(&row.iter().map(|id| segment(*id)).collect::<Vec<_>>(), None);
             let codes: Vec<Code> = of_rows.iter().map(of_row).collect();
-            let (folded, unfolded) = batch((&what, &rows, &codes), &briefs);
+            let (folded, unfolded) = batch((&what, &rows, &codes), &briefs, of_extents);
             let keeper = Keeper::beside(std::iter::empty());
             let cut = |batch: &Batch| {
                 let all = AllRows::new(&rows);

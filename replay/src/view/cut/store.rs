@@ -1,5 +1,6 @@
-//! The streams of lanes that were cut from those of threads, one thread's lanes one after another: an index of 16 bytes
-//! a lane over pieces that are kept as they are, packed, or in a temporary file.
+//! The streams of lanes that were cut from those of threads: each thread's in *stretches*, one after another, over
+//! pieces that are kept as they are, packed, or in a temporary file. Nearly all lanes have one stretch, which takes 16
+//! bytes of an index; of the others a list says which stretch comes behind which ([`Link`]).
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -33,7 +34,13 @@ thread_local! {
 /// A store and the number of a piece there, and the piece.
 type Unpacked = ((u64, u32), Batch);
 
-/// Where a lane begins.
+/// A stretch: its thread's store, and its number there.
+pub(super) type Stretch = (u32, u32);
+
+/// Of lanes of several stretches: a stretch, and the one that the lane goes on with behind it. Sorted.
+pub(super) type Link = (Stretch, Stretch);
+
+/// Where a stretch begins.
 #[derive(Clone, Copy, Debug)]
 struct Begin {
     piece: u32,
@@ -42,21 +49,23 @@ struct Begin {
     address: u32,
 }
 
-/// The lanes of one thread.
+/// The stretches of one thread.
 pub(super) struct Store {
     /// Told apart from others where pieces are remembered.
     id: u64,
     pieces: Vec<Piece>,
-    /// Where each lane begins, and where the last one ends.
+    /// Where each stretch begins, and where the last one ends.
     begins: Vec<Begin>,
+    /// Stretches with which a lane goes on, and behind which.
+    pub links: Vec<(u32, u32)>,
 }
 
-/// Writes the lanes of one thread.
+/// Writes the stretches of one thread.
 pub(super) struct Writer<'k> {
     keeper: &'k Keeper,
     packing: Packing,
     batch: Batch,
-    /// Segments of the lane in this piece.
+    /// Segments of the stretch in this piece.
     segments: usize,
     store: Store,
 }
@@ -65,19 +74,40 @@ impl<'k> Writer<'k> {
     pub(super) fn new(keeper: &'k Keeper) -> Writer<'k> {
         static STORES: AtomicU64 = AtomicU64::new(0);
         let id = STORES.fetch_add(1, Ordering::Relaxed);
-        let store = Store { id, pieces: Vec::new(), begins: Vec::new() };
+        let store = Store { id, pieces: Vec::new(), begins: Vec::new(), links: Vec::new() };
         Writer { keeper, packing: Packing::default(), batch: Batch::default(), segments: 0, store }
     }
 
-    /// A lane begins: what is written from now on is its own.
-    pub(super) fn begin(&mut self) -> Result<()> {
+    /// A stretch begins: what is written from now on is its own. Its number.
+    pub(super) fn begin(&mut self) -> Result<u32> {
         if size(&self.batch) >= PIECE_BYTES {
             self.flush()?;
         }
         self.segments = 0;
         let begin = self.here();
         self.store.begins.push(begin);
-        Ok(())
+        Ok(self.store.begins.len() as u32 - 1)
+    }
+
+    /// A lane goes on behind one of its stretches: with another one, whose number this is.
+    pub(super) fn go_on(&mut self, behind: u32) -> Result<u32> {
+        let number = self.begin()?;
+        self.store.links.push((behind, number));
+        Ok(number)
+    }
+
+    /// A lane is left for another, in this stretch, which began last. Behind which it will go on: the one before where
+    /// nothing was written of this one.
+    pub(super) fn leave(&mut self, stretch: u32) -> u32 {
+        let here = (self.store.pieces.len() as u32, self.batch.codes.len() as u32);
+        let is_empty = self.store.begins.last().is_some_and(|begin| (begin.piece, begin.code) == here);
+        match self.store.links.pop_if(|(_, number)| is_empty && *number == stretch) {
+            Some((behind, _)) => {
+                self.store.begins.pop();
+                behind
+            }
+            None => stretch,
+        }
     }
 
     fn here(&self) -> Begin {
@@ -89,10 +119,10 @@ impl<'k> Writer<'k> {
         }
     }
 
-    /// Takes the lane that began last back, with all of it.
+    /// Takes the stretch that began last back, with all of it.
     pub(super) fn take_back(&mut self) {
         let Some(begin) = self.store.begins.pop() else { return };
-        debug_assert_eq!(begin.piece as usize, self.store.pieces.len(), "a lane that is held lies in one piece");
+        debug_assert_eq!(begin.piece as usize, self.store.pieces.len(), "a stretch that is held lies in one piece");
         let controls = self.batch.codes[begin.code as usize..].iter().filter(|code| code.is_control());
         let controls = self.batch.controls.len() - controls.count();
         self.batch.codes.truncate(begin.code as usize);
@@ -101,8 +131,8 @@ impl<'k> Writer<'k> {
         self.batch.addresses.truncate(begin.address as usize);
     }
 
-    /// The lane runs so many segments, for which the code stands, with the stack pointers after those where they were
-    /// recorded, and their addresses.
+    /// The stretch runs so many segments, for which the code stands, with the stack pointers after those where they
+    /// were recorded, and their addresses.
     #[inline]
     pub(super) fn ran(&mut self, code: Code, segments: usize, sps: impl Iterator<Item = i64>, addresses: &[u64]) {
         self.batch.codes.push(code);
@@ -111,7 +141,7 @@ impl<'k> Writer<'k> {
         self.segments += segments;
     }
 
-    /// The lane will not be taken back any more.
+    /// The stretch will not be taken back any more.
     #[inline]
     pub(super) fn is_sure(&mut self) -> Result<()> {
         if self.segments >= SEGMENTS || size(&self.batch) >= 2 * PIECE_BYTES { self.flush() } else { Ok(()) }
@@ -130,7 +160,7 @@ impl<'k> Writer<'k> {
         Ok(())
     }
 
-    /// All lanes.
+    /// All stretches.
     pub(super) fn finish(mut self) -> Result<Store> {
         self.flush()?;
         let end = self.here();
@@ -140,10 +170,20 @@ impl<'k> Writer<'k> {
     }
 }
 
+/// Of these stores' lanes, sorted.
+pub(super) fn links_of(stores: &[Store]) -> Vec<Link> {
+    let of_store = |(store, Store { links, .. }): (u32, &Store)| {
+        links.iter().map(move |(behind, stretch)| ((store, *behind), (store, *stretch))).collect::<Vec<_>>()
+    };
+    let mut all: Vec<Link> = (0..).zip(stores).flat_map(of_store).collect();
+    all.sort_unstable();
+    all
+}
+
 impl Store {
-    /// The lane of this number; its codes name these rows.
-    pub(super) fn stream<'a>(&'a self, lane: usize, rows: &'a Arc<Rows>) -> Lane<'a> {
-        Lane { store: self, rows, at: self.begins[lane], end: self.begins[lane + 1] }
+    /// Where the stretch of this number begins and ends.
+    fn ends(&self, number: u32) -> (Begin, Begin) {
+        (self.begins[number as usize], self.begins[number as usize + 1])
     }
 
     /// Lets `see` look at a piece as it was written.
@@ -176,15 +216,36 @@ impl Store {
     }
 }
 
+/// What lanes are read from: the threads' stores, which stretches come behind others, and the rows that codes name.
+pub(super) type Source<'a> = (&'a [Store], &'a [Link], &'a Arc<Rows>);
+
 /// Reads a lane.
 pub(in crate::view) struct Lane<'a> {
-    store: &'a Store,
-    rows: &'a Arc<Rows>,
+    from: Source<'a>,
+    stretch: Stretch,
     at: Begin,
     end: Begin,
 }
 
-impl Lane<'_> {
+impl<'a> Lane<'a> {
+    /// The lane whose first stretch this is.
+    pub(super) fn new(from: Source<'a>, stretch: Stretch) -> Lane<'a> {
+        let (at, end) = from.0[stretch.0 as usize].ends(stretch.1);
+        Lane { from, stretch, at, end }
+    }
+
+    /// Goes to where something is left of it; false at its end.
+    fn is_left(&mut self) -> bool {
+        while (self.at.piece, self.at.code) >= (self.end.piece, self.end.code) {
+            let links = self.from.1;
+            match links.binary_search_by_key(&self.stretch, |(before, _)| *before) {
+                Ok(link) => *self = Lane::new(self.from, links[link].1),
+                Err(_) => return false,
+            }
+        }
+        true
+    }
+
     /// The next piece, with rows put into the batch's codes by `put`, each of so many codes.
     fn next(
         &mut self,
@@ -198,9 +259,10 @@ impl Lane<'_> {
         {
             *batch = spare;
         }
-        while batch.codes.is_empty() && (self.at.piece, self.at.code) < (self.end.piece, self.end.code) {
+        // A stretch may end with a control, a batch only with the lane.
+        while batch.codes.last().is_none_or(|code| code.is_control()) && self.is_left() {
             let (at, end) = (self.at, self.end);
-            self.store.piece(at.piece, |whole| {
+            self.from.0[self.stretch.0 as usize].piece(at.piece, |whole| {
                 let is_last = at.piece == end.piece;
                 let to = |own: u32, all: usize| if is_last { own as usize } else { all };
                 let codes = &whole.codes[at.code as usize..to(end.code, whole.codes.len())];
@@ -236,7 +298,7 @@ impl Lane<'_> {
 
 impl LaneStream for Lane<'_> {
     fn next_batch(&mut self, batch: &mut Batch) -> Result<bool> {
-        let rows = self.rows;
+        let rows = self.from.2;
         let codes_of = |code: Code| code.as_row().map_or(1, |row| rows.of(row).len());
         self.next(batch, codes_of, |codes, code| match code.as_row() {
             Some(row) => codes.extend_from_slice(rows.of(row)),
@@ -249,6 +311,6 @@ impl LaneStream for Lane<'_> {
     }
 
     fn rows(&self) -> Arc<Rows> {
-        Arc::clone(self.rows)
+        Arc::clone(self.from.2)
     }
 }

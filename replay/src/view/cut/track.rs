@@ -6,8 +6,10 @@ use super::store::{Store, Writer};
 use crate::lanes::kept::Keeper;
 use crate::{Code, Control, Result};
 
-/// The lane that is being written.
-struct Lane {
+/// A lane that is being written.
+pub(super) struct Lane {
+    /// Its last stretch.
+    stretch: u32,
     /// The stack pointer and level that count as 0 and 1 in it; none before its first segment, if that has them.
     zero: Option<(i64, u32)>,
     /// The stack pointer and level that the replay expects.
@@ -62,17 +64,37 @@ impl<'k> Track<'k> {
         }
     }
 
-    /// A lane begins. Its stack pointer and level count from these; from those of its first segment, where none are
-    /// given.
-    pub(super) fn begin(&mut self, zero: Option<(i64, u32)>) -> Result<()> {
-        self.writer.begin()?;
-        self.lane = Some(Lane { zero, expected: (0, 1), stack_is_due: true });
-        Ok(())
+    /// A lane begins, with this stretch. Its stack pointer and level count from these; from those of its first segment,
+    /// where none are given.
+    pub(super) fn begin(&mut self, zero: Option<(i64, u32)>) -> Result<u32> {
+        let stretch = self.writer.begin()?;
+        self.lane = Some(Lane { stretch, zero, expected: (0, 1), stack_is_due: true });
+        Ok(stretch)
     }
 
     /// The lane ends.
     pub(super) fn end(&mut self) {
         self.lane = None;
+    }
+
+    /// The lane is left for another one.
+    pub(super) fn leave(&mut self) -> Option<Lane> {
+        let lane = self.lane.take()?;
+        Some(Lane { stretch: self.writer.leave(lane.stretch), ..lane })
+    }
+
+    /// A lane that was left goes on.
+    pub(super) fn go_on(&mut self, lane: Lane) -> Result<()> {
+        let stretch = self.writer.go_on(lane.stretch)?;
+        self.lane = Some(Lane { stretch, ..lane });
+        Ok(())
+    }
+
+    /// The lane that has begun goes on with another one of any thread, whatever stood there last.
+    pub(super) fn is_further(&mut self) {
+        if let Some(lane) = &mut self.lane {
+            lane.expected = (i64::MIN, 0);
+        }
     }
 
     /// The lane ends, and was none.

@@ -363,10 +363,7 @@ impl Surveyor {
             SyncFunction::TaskBody => {
                 let is_behind = self.innermost_parallel_body().is_none();
                 self.tasks.push((self.found.task_runs.len(), self.instructions));
-                // One that is run where it is made is a part of its maker.
-                let is_nested = self.tasks.len() > 1 && self.creations.is_empty();
-                let run =
-                    TaskRun { object, key: argument, enter: seq, piece: None, instructions: 0, is_behind, is_nested };
+                let run = TaskRun { object, key: argument, enter: seq, piece: None, instructions: 0, is_behind };
                 self.found.task_runs.push(run);
             }
             SyncFunction::ConditionWait | SyncFunction::SemaphoreWait => {

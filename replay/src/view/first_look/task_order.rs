@@ -35,22 +35,23 @@ pub(in crate::view) struct TaskRun {
     pub instructions: u64,
     /// Whether it is run in no body of a team: a thread that waits behind its own runs it.
     pub is_behind: bool,
-    /// Whether it is run inside of another one, which waits and did not make it at this moment.
-    pub is_nested: bool,
 }
 
 /// The tasks' numbers.
 #[derive(Clone, Debug, Default)]
 pub(in crate::view) struct TaskOrder {
-    /// Per thread: the number of each task that it runs, in that order.
-    pub numbers: Vec<Vec<Seq>>,
+    /// Per thread: the number of each task that it runs, in that order, and which part of it: with clang a task that is
+    /// `untied` returns where it waits or makes another, and is called again.
+    pub numbers: Vec<Vec<(Seq, u32)>>,
     /// Per thread: of each piece of a taskloop that it runs, in that order, which execution of a taskloop it is of.
     pub taskloops: Vec<Vec<u32>>,
     /// Whether the creation of each is known by its name.
     pub all_known: bool,
-    /// How many tasks were run inside of others.
-    pub nested: usize,
 }
+
+/// What orders a run: when its task was made, its piece, and when it began; its thread and number there, and whether
+/// it goes on with a task that has run before.
+type Ordered = (Seq, i64, Seq, (usize, usize), bool);
 
 impl TaskOrder {
     pub fn new(threads: &[ThreadSurvey]) -> TaskOrder {
@@ -62,13 +63,14 @@ impl TaskOrder {
         runs.sort_unstable_by_key(|(run, ..)| run.enter);
         let mut known = Known::default();
         let (mut made, mut all_known) = (creations.into_iter().peekable(), true);
-        let mut ordered: Vec<(Seq, i64, Seq, usize, usize)> = Vec::with_capacity(runs.len());
+        let mut ordered: Vec<Ordered> = Vec::with_capacity(runs.len());
         let mut pieces: Vec<(usize, (Option<Seq>, u64))> = Vec::new();
         for (run, t, i) in runs {
             while let Some(creation) = made.next_if(|creation| creation.enter < run.enter) {
                 known.add(creation);
             }
-            let creation = if run.piece.is_some() { known.of_piece(run) } else { known.take(run) };
+            let of_part = known.of_part(run);
+            let creation = if run.piece.is_some() { known.of_piece(run) } else { known.take(run).or(of_part) };
             let creation = creation.or_else(|| {
                 all_known = false;
                 known.take_any(run)
@@ -76,13 +78,16 @@ impl TaskOrder {
             if run.piece.is_some() {
                 pieces.push((t, (creation, run.object)));
             }
-            ordered.push((creation.unwrap_or(run.enter), run.piece.unwrap_or(0), run.enter, t, i));
+            ordered.push((creation.unwrap_or(run.enter), run.piece.unwrap_or(0), run.enter, (t, i), of_part.is_some()));
         }
         ordered.sort_unstable();
-        let mut numbers: Vec<Vec<Seq>> = threads.iter().map(|t| vec![Seq(0); t.task_runs.len()]).collect();
-        (0..).zip(ordered).for_each(|(number, (.., t, i))| numbers[t][i] = Seq(number));
-        let nested = threads.iter().flat_map(|thread| &thread.task_runs).filter(|run| run.is_nested).count();
-        TaskOrder { numbers, taskloops: numbered(&pieces, threads.len()), all_known, nested }
+        let mut numbers: Vec<Vec<_>> = threads.iter().map(|t| vec![(Seq(0), 0); t.task_runs.len()]).collect();
+        let mut part = 0;
+        for (number, (.., (t, i), goes_on)) in (0..).zip(ordered) {
+            part = if goes_on { part + 1 } else { 0 };
+            numbers[t][i] = (Seq(number), part);
+        }
+        TaskOrder { numbers, taskloops: numbered(&pieces, threads.len()), all_known }
     }
 }
 
@@ -131,6 +136,15 @@ impl Known {
         first(self.by_key.get_mut(&(run.object, run.key))?, &mut self.all)
     }
 
+    /// The creation of a task that has run before, and goes on. clang's is named by its address, which is its own until
+    /// another is made; equal checksums are of other tasks with equal data.
+    fn of_part(&self, run: &TaskRun) -> Option<Seq> {
+        let is_address = run.key & 1 == 0 && run.piece.is_none();
+        let last = self.last_by_key.get(&(run.object, run.key)).filter(|_| is_address)?;
+        let (enter, has_run) = self.all[*last];
+        has_run.then_some(enter)
+    }
+
     /// The same where the names differ: data that is copied by a function of the program is another than that which was
     /// copied. Then the first of the body's is taken.
     fn take_any(&mut self, run: &TaskRun) -> Option<Seq> {
@@ -162,7 +176,6 @@ mod tests {
             piece: *piece,
             instructions: 0,
             is_behind: false,
-            is_nested: false,
         };
         ThreadSurvey {
             creations: creations.iter().map(creation).collect(),
@@ -173,7 +186,7 @@ mod tests {
 
     fn numbers(threads: &[ThreadSurvey]) -> (Vec<Vec<u64>>, bool) {
         let order = TaskOrder::new(threads);
-        (order.numbers.iter().map(|of| of.iter().map(|seq| seq.0).collect()).collect(), order.all_known)
+        (order.numbers.iter().map(|of| of.iter().map(|(number, _)| number.0).collect()).collect(), order.all_known)
     }
 
     #[test]
@@ -188,6 +201,19 @@ mod tests {
     fn of_equal_tasks_the_first_made_is_the_first_that_runs() {
         let threads = [thread(&[(1, 1), (1, 2), (5, 3)], &[(1, 4, None)]), thread(&[], &[(1, 5, None), (7, 6, None)])];
         assert_eq!(numbers(&threads), (vec![vec![0], vec![1, 2]], false), "the last one's data was changed");
+    }
+
+    #[test]
+    fn a_task_that_is_called_again_goes_on() {
+        let made = [(0xa0, 1), (0xb0, 2), (0xa0, 10)];
+        let threads = [
+            thread(&made, &[(0xa0, 3, None), (0xb0, 5, None), (0xa0, 11, None)]),
+            thread(&[], &[(0xa0, 4, None), (0xa0, 6, None), (0xa0, 12, None)]),
+        ];
+        let order = TaskOrder::new(&threads);
+        let of = |t: usize| order.numbers[t].iter().map(|(number, part)| (number.0, *part)).collect::<Vec<_>>();
+        assert_eq!((of(0), of(1)), (vec![(0, 0), (3, 0), (4, 0)], vec![(1, 1), (2, 2), (5, 1)]));
+        assert!(order.all_known);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! come.
 
 use heuristics::SegmentId;
-use trace_format::{Chunk, Event, SyncFunction};
+use trace_format::{Chunk, Event, Seq, SyncFunction};
 
 use super::super::first_look::leagues::InLeague;
 use super::super::first_look::survey::is_barrier;
@@ -12,7 +12,7 @@ use super::super::waits::own_locks::Does;
 use super::super::waits::unordered::UnorderedWaits;
 use super::extents::{Belongs, Extent, Marked};
 use super::openmp::OpenMp;
-use super::{Expected, Pending, ThreadState, push_control};
+use super::{Expected, Pending, ThreadState, Waiting, push_control};
 use crate::{Batch, Control, Entry, EpisodeId};
 
 impl ThreadState<'_> {
@@ -47,6 +47,27 @@ impl ThreadState<'_> {
         self.update();
     }
 
+    /// The thread, which waits in a task, runs another one. What it has locked is the first one's.
+    fn begin_inside(&mut self, task: Option<(Seq, u32)>, batch: &mut Batch) {
+        self.resolve(false, batch);
+        if !self.extents.is_fresh() {
+            push_control(batch, Control::Leave(self.extents.depth()));
+        }
+        let held = std::mem::take(&mut self.held);
+        self.waiting.push(Waiting { held, task: self.task, piece: self.piece.take() });
+        self.task = task;
+        self.extents.begin_inside(Extent::Function { height: self.stack.height() });
+        self.pending = Pending::Nothing;
+        self.update();
+    }
+
+    /// All extents end here, the inner ones first.
+    pub(super) fn end_extents(&mut self, batch: &mut Batch) {
+        while self.extents.is_open() {
+            self.end_extent(batch);
+        }
+    }
+
     /// The extent ends here. Locks that the thread still holds are free for the other lanes.
     pub(super) fn end_extent(&mut self, batch: &mut Batch) {
         if !self.extents.is_open() {
@@ -59,12 +80,24 @@ impl ThreadState<'_> {
                 self.release(*lock, batch);
             }
         }
-        self.extents.end();
+        if self.extents.end()
+            && let Some(waiting) = self.waiting.pop()
+        {
+            (self.held, self.task, self.piece) = (waiting.held, waiting.task, waiting.piece);
+            if !self.extents.is_fresh() {
+                push_control(batch, Control::GoOn(self.extents.depth()));
+            }
+        }
+        self.forget_waits();
+        self.update();
+    }
+
+    /// What comes is no wait that began before.
+    pub(super) fn forget_waits(&mut self) {
         self.spin.forget();
         self.turns.forget();
         self.tries = None;
         self.yielded = false;
-        self.update();
     }
 
     /// The thread stands before a segment of a region of markers.
@@ -98,7 +131,7 @@ impl ThreadState<'_> {
             }
             Event::ThreadEnd { seq, .. } => {
                 self.now = seq;
-                self.end_extent(batch);
+                self.end_extents(batch);
             }
             Event::SetSp(sp) => {
                 if matches!(self.pending, Pending::Call { .. }) {
@@ -129,8 +162,9 @@ impl ThreadState<'_> {
                 self.leave(function, result, batch);
             }
             Event::Exec => {
-                self.end_extent(batch);
+                self.end_extents(batch);
                 self.stack_top = 0;
+                self.stacks.forget();
                 self.stack.clear();
                 self.held.clear();
                 self.frames.clear();
@@ -226,7 +260,9 @@ impl ThreadState<'_> {
             self.tries = None;
         }
         let task = if function == SyncFunction::TaskBody { self.tasks.next().copied() } else { None };
-        if self.extents.is_open() {
+        if self.extents.is_open() && function == SyncFunction::TaskBody && self.plan.choice.rule.is_tasks() {
+            self.begin_inside(task, batch);
+        } else if self.extents.is_open() {
             self.tell_part(function, (object, launch, team), batch);
         } else if self.plan.choice.rule.begins_with(function, object) {
             (self.team, self.task, self.piece) = (team, task, None);
@@ -357,7 +393,7 @@ impl ThreadState<'_> {
                 self.extents.join();
             }
         }
-        if self.extents.end_below(self.stack.height()) {
+        while self.extents.end_below(self.stack.height()) {
             self.end_extent(batch);
         }
     }

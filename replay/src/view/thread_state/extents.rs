@@ -1,5 +1,5 @@
-//! A thread's extents of the region, one after another: a small machine that says when each begins and ends, which of
-//! them are the lane's, and what is known about them.
+//! A thread's extents of the region, one after another or one inside of another: a small machine that says when each
+//! begins and ends, which of them are the lane's, and what is known about them.
 
 use std::ops::Range;
 
@@ -65,6 +65,8 @@ pub(super) struct Extents {
     open: Option<Extent>,
     /// Whether nothing of the open one was kept yet.
     fresh: bool,
+    /// Those around the open one, which wait, and whether they are fresh.
+    around: Vec<(Extent, bool)>,
     /// How many began.
     begun: u64,
     /// Those that are the lane's.
@@ -82,6 +84,7 @@ impl Extents {
         Extents {
             open: None,
             fresh: true,
+            around: Vec::new(),
             begun: 0,
             own,
             has_joined: false,
@@ -139,15 +142,37 @@ impl Extents {
         self.first.get_or_insert(now);
     }
 
+    /// One begins inside of the open one, which goes on behind it.
+    pub fn begin_inside(&mut self, extent: Extent) {
+        self.around.extend(self.open.replace(extent).map(|around| (around, self.fresh)));
+        self.fresh = true;
+    }
+
+    /// Takes the open one, and whether it is fresh, out for a while; in its place comes what was taken out so.
+    pub fn exchange(&mut self, other: &mut Option<(Extent, bool)>) {
+        let open = self.open.map(|open| (open, self.fresh));
+        self.open = other.map(|(extent, _)| extent);
+        self.fresh = other.is_none_or(|(_, fresh)| fresh);
+        *other = open;
+    }
+
+    /// How many are around the open one.
+    pub fn depth(&self) -> u32 {
+        self.around.len() as u32
+    }
+
     /// The first segment of the open one is kept.
     pub fn keep(&mut self, segment: SegmentId) {
         self.fresh = false;
         self.begins_with.get_or_insert(segment);
     }
 
-    /// The open one ends.
-    pub fn end(&mut self) {
-        self.open = None;
+    /// The open one ends. Whether the one around it goes on.
+    pub fn end(&mut self) -> bool {
+        let around = self.around.pop();
+        self.open = around.map(|(extent, _)| extent);
+        self.fresh = around.is_some_and(|(_, fresh)| fresh);
+        around.is_some()
     }
 
     /// The thread has joined another.

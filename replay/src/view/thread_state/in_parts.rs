@@ -8,8 +8,8 @@ use super::super::blocks::{Facts, Flags, MarkEvent, OwnLock};
 use super::super::code::filter::Class;
 use super::extents::Extent;
 use super::waiting::tries::{Come, Cut, Tries};
-use super::{Counts, Expected, Pending, Reason, ThreadState};
-use crate::{Batch, Code};
+use super::{Counts, Expected, OnStack, Pending, Reason, ThreadState, push_control};
+use crate::{Batch, Code, Control};
 
 impl ThreadState<'_> {
     /// Follows the thread through the first so many instructions of a block; all, where no number is given.
@@ -24,6 +24,7 @@ impl ThreadState<'_> {
         let executed = executed.unwrap_or(facts.len);
         let whole = executed == facts.len;
         let passed = match self.extents.is_open() {
+            _ if facts.flags.has(Flags::SWITCH) => None,
             false if !facts.flags.has(Flags::ENTRY) => Some(Reason::OutsideRegion),
             true if self.stack.in_leaf() => Some(Reason::SyncRuntime),
             true if self.quiet && facts.is_mathematics && self.closes_nothing(facts, sps) => Some(Reason::Mathematics),
@@ -115,6 +116,7 @@ impl ThreadState<'_> {
     /// The thread runs a segment; `after` is the stack pointer after it.
     pub(super) fn segment(&mut self, id: SegmentId, after: u64, addresses: &[u64], batch: &mut Batch) {
         self.settle_after_jump(batch);
+        let before = self.sp;
         if self.plan.choice.rule.exits.is_some() {
             self.pass_marker(id, batch);
         } else if !self.extents.is_open() && self.plan.blocks.is_entry(id) {
@@ -152,7 +154,6 @@ impl ThreadState<'_> {
                     batch.sps.push(after.wrapping_sub(self.base) as i64);
                 }
                 self.counts.kept += segment.len() as u64;
-                let before = self.sp;
                 self.sp = after;
                 self.expected.sp = after;
                 if kind.is_call() {
@@ -178,9 +179,40 @@ impl ThreadState<'_> {
                 }
             }
         }
+        if let Some(is_sure) = self.plan.blocks.switch(id)
+            && self.frames.handlers() == 0
+            && self.stacks.leads((before, after), self.stack_top, is_sure)
+        {
+            self.go_on_elsewhere(batch);
+        }
         if self.sp > self.ceiling {
             self.settle(batch);
         }
+    }
+
+    /// The stack pointer has gone to another stack: what is open there of the region goes on.
+    fn go_on_elsewhere(&mut self, batch: &mut Batch) {
+        self.resolve(false, batch);
+        let mut extent = None;
+        self.extents.exchange(&mut extent);
+        if let Some((_, false)) = extent {
+            push_control(batch, Control::Leave(self.stacks.name()));
+        }
+        let waits = OnStack {
+            extent,
+            frames: std::mem::take(&mut self.frames),
+            linkage: std::mem::take(&mut self.linkage),
+            openmp: std::mem::take(&mut self.openmp),
+            held: std::mem::take(&mut self.held),
+        };
+        let mut there = self.stacks.go_to(self.sp, waits, self.counts.outside_region);
+        if let Some((_, false)) = there.extent {
+            push_control(batch, Control::GoOn(self.stacks.name()));
+        }
+        self.extents.exchange(&mut there.extent);
+        (self.frames, self.linkage, self.openmp, self.held) = (there.frames, there.linkage, there.openmp, there.held);
+        self.forget_waits();
+        self.update();
     }
 
     /// Before a segment at which a thread may be spinning: takes the pass before out again, or watches for the next.

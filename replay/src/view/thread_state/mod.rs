@@ -29,7 +29,7 @@ use trace_format::{BlockId, Event, Seq, SpEffect};
 
 pub(super) use self::counts::{Counts, Reason};
 pub(super) use self::expected::{Expected, push_control};
-use self::extents::Extents;
+use self::extents::{Extent, Extents};
 use self::linkage::Linkage;
 use self::openmp::OpenMp;
 pub(super) use self::openmp::Side;
@@ -42,6 +42,7 @@ use super::first_look::leagues::InLeague;
 use super::frames::Frames;
 use super::locks::Held;
 use super::plan::Plan;
+use super::stacks::{Stacks, Waits};
 use super::stream::{Followed, Follower};
 use super::sync_stack::SyncStack;
 use super::waits::unordered::UnorderedWaits;
@@ -62,6 +63,34 @@ enum Pending {
     Entry,
 }
 
+/// What is kept of a stack that the thread is not on.
+#[derive(Default)]
+struct OnStack {
+    /// What is open of the region there, and whether nothing of it was kept yet.
+    extent: Option<(Extent, bool)>,
+    frames: Frames,
+    linkage: Linkage,
+    openmp: OpenMp,
+    held: Held,
+}
+
+impl Waits for OnStack {
+    fn is_empty(&self) -> bool {
+        self.extent.is_none()
+    }
+
+    fn is_gone_at(&self, sp: u64) -> bool {
+        matches!(self.extent, Some((Extent::Frame { entry, .. }, _)) if entry < sp)
+    }
+}
+
+/// What is kept of a task that waits, while its thread runs another one inside of it.
+struct Waiting {
+    held: Held,
+    task: Option<(Seq, u32)>,
+    piece: Option<(Option<u64>, Control)>,
+}
+
 /// Where a thread stands.
 pub(super) struct ThreadState<'a> {
     plan: &'a Plan,
@@ -77,18 +106,21 @@ pub(super) struct ThreadState<'a> {
     /// The meeting behind a mutex that is a part of a barrier, which the thread still has.
     meets_behind: Option<(u64, EpisodeId)>,
     teams: std::slice::Iter<'a, InLeague>,
-    tasks: std::slice::Iter<'a, Seq>,
+    tasks: std::slice::Iter<'a, (Seq, u32)>,
     taskloops: std::slice::Iter<'a, u32>,
     /// The team of a construct that the extent is of, until the stream says so.
     team: Option<InLeague>,
     /// How many functions are open where the thread began its parts of teams' work, if it is told where.
     parts: Vec<usize>,
-    /// The number of the task that the extent is.
-    task: Option<Seq>,
+    /// The number of the task that the extent is, and of its part.
+    task: Option<(Seq, u32)>,
     /// The body of a task that has just begun.
     task_body: Option<u64>,
     /// The piece of a taskloop that the extent is, until the stream says so.
     piece: Option<(Option<u64>, Control)>,
+    /// Of the extents around the open one.
+    waiting: Vec<Waiting>,
+    stacks: Stacks<OnStack>,
 
     sp: u64,
     /// Whether frames have to be looked at before the next instruction: the stack pointer has jumped.
@@ -161,6 +193,8 @@ impl<'a> ThreadState<'a> {
             task: None,
             task_body: None,
             piece: None,
+            waiting: Vec::new(),
+            stacks: Stacks::default(),
             sp: 0,
             unsettled: false,
             frames: Frames::default(),
@@ -243,16 +277,24 @@ impl<'a> ThreadState<'a> {
         self.extents.keep(first);
         self.pending = Pending::Nothing;
         self.linkage.begin();
-        self.frames.restart();
-        let expected = self.expected.sp.wrapping_sub(self.base);
         if self.plan.tells_extents {
-            push_control(batch, Control::Begin { after: self.task.unwrap_or(self.now) });
+            let (after, part) = self.task.unwrap_or((self.now, 0));
+            push_control(batch, Control::Begin { after, part });
             self.tell_team(batch);
             if let Some((iterations, piece)) = self.piece.take() {
                 events::push_piece(batch, iterations, piece);
             }
         }
-        self.base = self.sp;
+        // One that is inside of another goes on with the thread's stack; where the stream is cut, it counts from there.
+        if self.extents.depth() > 0 {
+            return;
+        }
+        self.frames.restart();
+        let expected = self.expected.sp.wrapping_sub(self.base);
+        // Where calls go on behind others, all of a thread's count from one place.
+        if !self.plan.choice.rule.by_stack {
+            self.base = self.sp;
+        }
         if self.plan.has_memory {
             // A stack that does not lie below the thread's first one is another that the thread made for itself: what
             // lies above is not known.
@@ -405,7 +447,7 @@ impl Follower for ThreadState<'_> {
 
     fn end(&mut self, batch: &mut Batch) {
         self.end_repeat(None, batch);
-        self.end_extent(batch);
+        self.end_extents(batch);
     }
 
     fn hand_on(&mut self, batch: &Batch) {
@@ -421,6 +463,7 @@ impl Follower for ThreadState<'_> {
             first: self.extents.first(),
             begins_with: self.extents.begins_with(),
             parts: self.extents.parts().to_vec(),
+            stacks: self.stacks.ran(),
         }
     }
 }

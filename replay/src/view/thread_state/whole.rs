@@ -14,7 +14,8 @@ impl ThreadState<'_> {
     // Most blocks go here and no further.
     #[inline(always)]
     pub(super) fn may_keep_whole(&mut self, facts: Facts, sps: &[u64], memory: &[u64], batch: &mut Batch) -> bool {
-        const LONG_WAY: u8 = Flags::WAITS | Flags::PAUSE | Flags::FILTERED | Flags::MARKER | Flags::STUB | Flags::LOCK;
+        const LONG_WAY: u16 =
+            Flags::WAITS | Flags::PAUSE | Flags::FILTERED | Flags::MARKER | Flags::STUB | Flags::LOCK | Flags::SWITCH;
         if !self.quiet || facts.flags.has(LONG_WAY) || self.linkage.binds_above(self.sp) {
             return false;
         }

@@ -34,6 +34,8 @@ pub(in crate::view) struct RegionRule {
     tasks: bool,
     /// It begins at these instructions, and lasts until the function that they begin has returned.
     pub entries: Vec<Pc>,
+    /// It ends for a while where the thread goes on with another stack.
+    pub by_stack: bool,
     /// Where these are given, it lasts until as many of them were reached as of the entries.
     pub exits: Option<Vec<Pc>>,
 }
@@ -50,6 +52,11 @@ impl RegionRule {
         self.on_enter.is_some_and(|(f, o)| f == function && o.is_none_or(|o| o == object))
             || is_construct && self.teams.contains(&object)
             || function == SyncFunction::TaskBody && (self.tasks || self.taskloops.contains(&object))
+    }
+
+    /// Whether it is each OpenMP task.
+    pub fn is_tasks(&self) -> bool {
+        self.on_enter == Some((SyncFunction::TaskBody, None))
     }
 
     /// Whether it is OpenMP's parallel regions.
@@ -89,6 +96,9 @@ impl Choice {
             return tasks_of_openmp(trace, threads, &bodies(threads));
         }
         let mut chosen = choose(&options.region, trace, threads, is_text);
+        if let (Lanes::Calls, Ok(Choice { rule, .. })) = (&options.lanes, &mut chosen) {
+            rule.by_stack = !rule.entries.is_empty() && rule.exits.is_none();
+        }
         if let (Region::Auto, Ok(choice)) = (&options.region, &mut chosen)
             && choice.rule.is_parallel()
         {
@@ -355,6 +365,7 @@ fn start_routine(main: Routine, trace: &Trace, threads: &[ThreadSurvey], routine
         teams: Vec::new(),
         taskloops: Vec::new(),
         tasks: false,
+        by_stack: false,
         on_enter: main.starts.then_some((SyncFunction::ThreadBody, Some(main.object))),
         entries: vec![Pc(main.object)],
         exits: None,
