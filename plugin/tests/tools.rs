@@ -173,7 +173,7 @@ fn each_command_of_the_page_of_passes_that_uses_the_plug_in_runs() {
     };
     std::fs::copy(root().join("workloads/fft/fft.c"), folder.path().join("fft.c")).unwrap();
     shell("clang-19 -O1 -S -emit-llvm fft.c -o fft.ll");
-    let commands = page.lines().filter(|line| line.contains("-pass-plugin=target/"));
+    let commands = page.lines().filter(|line| line.contains("pass-plugin=target/"));
     let ran = commands.map(|line| shell(&line.replace("target/release/liblockstep_passes.so", &own))).count();
     assert_eq!(ran, 2);
     assert!(folder.path().join("melded.ll").exists() && folder.path().join("fft.o").exists());
