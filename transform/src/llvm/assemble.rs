@@ -331,7 +331,7 @@ impl<'m> Function<'m> {
 
     /// The type of functions that it is called by.
     #[must_use]
-    pub(crate) fn type_of_calls(self) -> Type<'m> {
+    pub fn type_of_calls(self) -> Type<'m> {
         // SAFETY: it is a function, and alive.
         Type::of_raw(unsafe { LLVMGlobalGetValueType(self.raw()) }, self.module())
     }

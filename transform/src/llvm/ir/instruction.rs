@@ -322,7 +322,7 @@ impl<'m> Instruction<'m> {
     /// When it or the other was erased, or they are of two modules.
     #[must_use]
     #[track_caller]
-    pub(crate) fn copy_before(self, other: Instruction<'m>) -> Instruction<'m> {
+    pub fn copy_before(self, other: Instruction<'m>) -> Instruction<'m> {
         self.module.assert_is(other.module);
         let block = other.assert_in_block();
         let builder = self.builder_before(block, other);
