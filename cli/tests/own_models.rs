@@ -144,7 +144,14 @@ fn a_new_crate_builds_and_its_program_knows_its_model() {
     }
     let folder = tempfile::tempdir().unwrap();
     let trace = traced(folder.path());
-    let crate_folder = new_model(folder.path(), &["largest-pc"]).unwrap();
+    // The page's first commands: what makes the crate, and at last what replays with it.
+    let page = std::fs::read_to_string(root().join("docs/own-models.md")).unwrap();
+    let (_, block) = page.split_once("```sh\n").unwrap();
+    let mut commands =
+        block.lines().map(|line| line.split(" #").next().unwrap().split_whitespace().collect::<Vec<_>>());
+    let make = commands.next().unwrap();
+    assert_eq!(make[..2], ["lockstep", "new-model"]);
+    let crate_folder = new_model(folder.path(), &make[2..]).unwrap();
     // The versions that are here already.
     std::fs::copy(root().join("Cargo.lock"), crate_folder.join("Cargo.lock")).unwrap();
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("own-models");
@@ -152,5 +159,10 @@ fn a_new_crate_builds_and_its_program_knows_its_model() {
     cargo.args(["build", "--offline", "--config", "profile.dev.debug=false", "--target-dir"]).arg(&target);
     let output = cargo.current_dir(&crate_folder).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    knows_its_model(&target.join("debug/largest-pc"), "largest-pc", &trace, folder.path());
+    let program = target.join("debug/largest-pc");
+    let replay = commands.nth(2).unwrap();
+    assert_eq!(replay[0], "target/release/largest-pc");
+    let output = Command::new(&program).args(&replay[1..]).current_dir(&crate_folder).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    knows_its_model(&program, "largest-pc", &trace, folder.path());
 }

@@ -21,6 +21,14 @@ extern "C" bool lockstep_run(LLVMModuleRef module, const char *passes, size_t le
 
 namespace {
 
+// What the optimiser was told about sinking what both sides of a branch end with; none where it was told nothing.
+cl::opt<bool> *sinking() {
+  auto &options = cl::getRegisteredOptions();
+  auto found = options.find("sink-common-insts");
+  bool told = found != options.end() && found->second->getNumOccurrences() > 0;
+  return told ? static_cast<cl::opt<bool> *>(found->second) : nullptr;
+}
+
 struct Passes : PassInfoMixin<Passes> {
   std::string names;
   bool wholeArms;
@@ -28,21 +36,19 @@ struct Passes : PassInfoMixin<Passes> {
   explicit Passes(StringRef names, bool wholeArms = false) : names(names), wholeArms(wholeArms) {}
 
   PreservedAnalyses run(Module &module, ModuleAnalysisManager &) {
+    // Behind `meld` it is sunk, which the option would keep LLVM's pass from.
+    cl::opt<bool> *sinks = wholeArms ? sinking() : nullptr;
+    if (sinks)
+      *sinks = true;
     bool changed = lockstep_run(wrap(&module), names.data(), names.size(), wholeArms);
+    if (sinks)
+      *sinks = false;
     return changed ? PreservedAnalyses::none() : PreservedAnalyses::all();
   }
 
   // Code that is not to be optimised is left by the passes themselves.
   static bool isRequired() { return true; }
 };
-
-// Whether the optimiser was told to leave what both sides of a branch end with in them: -mllvm -sink-common-insts=false.
-bool leavesArmsWhole() {
-  auto &options = cl::getRegisteredOptions();
-  auto found = options.find("sink-common-insts");
-  return found != options.end() && found->second->getNumOccurrences() > 0 &&
-         !static_cast<cl::opt<bool> *>(found->second)->getValue();
-}
 
 } // namespace
 
@@ -60,6 +66,8 @@ extern "C" void lockstep_register(PassBuilder &builder) {
     if (!names || !*names)
       return;
     lockstep_check(names, strlen(names));
-    manager.addPass(Passes(names, leavesArmsWhole()));
+    // Whether the optimiser left that in them: -mllvm -sink-common-insts=false.
+    cl::opt<bool> *sinks = sinking();
+    manager.addPass(Passes(names, sinks && !*sinks));
   });
 }

@@ -136,10 +136,6 @@ fn with_the_options_of_the_page_clang_makes_the_code_that_the_wrapper_makes() {
     for source in SOURCES {
         let mut codes = Vec::new();
         for (passes, more) in cases {
-            // What is sunk behind `meld` differs there.
-            if passes.starts_with("meld") && source.starts_with("mandelbrot") {
-                continue;
-            }
             let words = [&options(source)[..], &["-S", "-gline-tables-only"].map(str::to_owned)].concat();
             let with_options = [&words[..], &all, more, &[load.clone(), "-o".to_owned(), theirs.clone()]].concat();
             succeed("clang-19", &strs(&with_options), Some(&format!("{passes},layout")));
@@ -161,6 +157,26 @@ fn with_the_options_of_the_page_clang_makes_the_code_that_the_wrapper_makes() {
         codes.dedup();
         assert!(codes.len() > 2, "{source}: passes make {} codes", codes.len());
     }
+}
+
+#[test]
+fn each_command_of_the_page_of_passes_that_uses_the_plug_in_runs() {
+    let page = std::fs::read_to_string(root().join("docs/passes.md")).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let own = plugin();
+    let folders = ["workloads/include", "include"].map(|part| root().canonicalize().unwrap().join(part));
+    let shell = |command: &str| {
+        let mut shell = Command::new("bash");
+        shell.args(["-e", "-c", command]).current_dir(folder.path());
+        let output = shell.env("CPATH", std::env::join_paths(&folders).unwrap()).output().unwrap();
+        assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+    };
+    std::fs::copy(root().join("workloads/fft/fft.c"), folder.path().join("fft.c")).unwrap();
+    shell("clang-19 -O1 -S -emit-llvm fft.c -o fft.ll");
+    let commands = page.lines().filter(|line| line.contains("pass-plugin=target/"));
+    let ran = commands.map(|line| shell(&line.replace("target/release/liblockstep_passes.so", &own))).count();
+    assert_eq!(ran, 2);
+    assert!(folder.path().join("melded.ll").exists() && folder.path().join("fft.o").exists());
 }
 
 #[test]

@@ -247,7 +247,7 @@ impl<'m> Context<'m> {
     /// Whether all lanes that reach the branch of a block together are known to take the same side: by the divergence
     /// analysis of the module as it was when this was first asked.
     #[must_use]
-    pub fn lanes_agree(&self, block: Block<'m>) -> bool {
+    pub(crate) fn lanes_agree(&self, block: Block<'m>) -> bool {
         let function = self.function();
         let facts = self.program(function).and_then(|program| program.function(function));
         let condition = || block.terminator().condition();
@@ -269,7 +269,7 @@ impl<'m> Context<'m> {
     /// same side there, and each block is on one side alone. False if no thread number is known. `flow` is that of the
     /// function, `dominators` are its.
     #[must_use]
-    pub fn lanes_stay_together(&self, flow: &Flow<'m>, dominators: &Dominators, blocks: [Block<'m>; 2]) -> bool {
+    pub(crate) fn lanes_stay_together(&self, flow: &Flow<'m>, dominators: &Dominators, blocks: [Block<'m>; 2]) -> bool {
         let both = || -> Option<bool> {
             let [a, b] = blocks.map(|block| flow.find(block));
             let (a, b) = (a?, b?);
@@ -284,13 +284,13 @@ impl<'m> Context<'m> {
     /// Whether all lanes that reach the branch of a block together take the same side. False if no thread number is
     /// known.
     #[must_use]
-    pub fn lanes_stay_together_at(&self, block: Block<'m>) -> bool {
+    pub(crate) fn lanes_stay_together_at(&self, block: Block<'m>) -> bool {
         self.thread_numbers_are_known() && self.lanes_agree(block)
     }
 
     /// Whether branches are left alone at which lanes stay together: a parameter of most passes.
     #[must_use]
-    pub fn only_divergent(&self) -> bool {
+    pub(crate) fn only_divergent(&self) -> bool {
         self.settings.number(ONLY_DIVERGENT.name) == 1
     }
 
@@ -308,7 +308,7 @@ impl<'m> Context<'m> {
 
     /// The estimated cost of a call of this function: of its code as it was when this was first asked.
     #[must_use]
-    pub fn cost_of_call(&mut self, callee: Value<'m>) -> Cost {
+    pub(crate) fn cost_of_call(&mut self, callee: Value<'m>) -> Cost {
         self.callees.of(callee)
     }
 
@@ -349,7 +349,7 @@ impl<'m> Context<'m> {
     }
 
     /// A remark about the module.
-    pub fn remark_on_module(&mut self, source: String, subject: String, reason: Reason) {
+    pub(crate) fn remark_on_module(&mut self, source: String, subject: String, reason: Reason) {
         let (pass, places) = (self.pass, Vec::new());
         self.remarks.push(Remark { pass, function: source, subject, places, reason, gain: None });
     }

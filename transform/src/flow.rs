@@ -62,7 +62,7 @@ impl<'m> Flow<'m> {
 
     /// Whether every path from the entry to `node` takes the edge from `from` to `to`.
     #[must_use]
-    pub fn edge_dominates(&self, dominators: &Dominators, from: NodeId, to: NodeId, node: NodeId) -> bool {
+    pub(crate) fn edge_dominates(&self, dominators: &Dominators, from: NodeId, to: NodeId, node: NodeId) -> bool {
         let edges = self.block(from).terminator().successors();
         let single = edges.into_iter().filter(|&b| b == self.block(to)).count() == 1;
         let only_entry = |&p: &NodeId| p == from || dominators.depth(p).is_none() || dominators.dominates(to, p);

@@ -47,7 +47,7 @@ fn the_time_line_has_every_thread_instruction_of_every_lane() {
     let active: f64 = counted.windows(2).map(|two| (two[1][0] - two[0][0]) * two[0][1]).sum();
     assert_eq!(Some(active), result["thread_instructions"].as_f64());
     let expected = result["lane_instructions"].clone();
-    let found: Vec<u64> = (0..16).map(|lane| by_lane[&lane]).collect();
+    let found: Vec<u64> = (1..=16).map(|thread| by_lane[&thread]).collect();
     assert_eq!(serde_json::json!(found), expected);
 }
 

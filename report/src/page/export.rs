@@ -7,26 +7,30 @@ use super::{Map, Program};
 /// The lane maps as events of the Trace Event Format, which Perfetto, Firefox Profiler and chrome://tracing read: a
 /// process per warp, a thread per lane, an event for each stretch of fetches in which a lane is active in one function;
 /// a fetch takes a microsecond. A short run is shown fetch by fetch, a longer one in bins, each for as long as the lane
-/// was active in it. A counter above them says how many lanes were active, in the mean of a bin.
+/// was active in it. A counter above them says how many lanes were active, in the mean of a bin. Perfetto takes threads
+/// of one number for one thread, also in two processes, and those of number 0 for the kernel's: no two lanes have one.
 #[must_use]
 pub fn time_line(program: &Program) -> String {
     let mut events: Vec<Value> = Vec::new();
+    let mut threads = 0;
     for map in &program.maps {
+        let pid = map.warp + 1;
         let process = format!("warp {}", map.warp);
-        events.push(json!({ "ph": "M", "name": "process_name", "pid": map.warp, "args": { "name": process } }));
+        events.push(json!({ "ph": "M", "name": "process_name", "pid": pid, "args": { "name": process } }));
         for (start, lanes) in active(map) {
             events.push(json!({
-                "ph": "C", "name": "active lanes", "pid": map.warp, "ts": start, "args": { "lanes": lanes },
+                "ph": "C", "name": "active lanes", "pid": pid, "ts": start, "args": { "lanes": lanes },
             }));
         }
         for (lane, name) in map.lanes.iter().enumerate() {
             let name = format!("lane {lane} ({name})");
+            threads += 1;
             events.push(
-                json!({ "ph": "M", "name": "thread_name", "pid": map.warp, "tid": lane, "args": { "name": name } }),
+                json!({ "ph": "M", "name": "thread_name", "pid": pid, "tid": threads, "args": { "name": name } }),
             );
             for stretch in stretches(program, map, lane) {
                 events.push(json!({
-                    "ph": "X", "cat": "lane", "name": stretch.name, "pid": map.warp, "tid": lane, "ts": stretch.start, "dur": stretch.fetches,
+                    "ph": "X", "cat": "lane", "name": stretch.name, "pid": pid, "tid": threads, "ts": stretch.start, "dur": stretch.fetches,
                 }));
             }
         }
@@ -144,7 +148,18 @@ mod tests {
                 )
             })
             .collect();
-        assert_eq!(found, [(0, 0, 2, "one"), (0, 2, 1, "two"), (1, 0, 2, "one"), (1, 3, 4, "two")]);
+        assert_eq!(found, [(1, 0, 2, "one"), (1, 2, 1, "two"), (2, 0, 2, "one"), (2, 3, 4, "two")]);
+    }
+
+    #[test]
+    fn lanes_of_two_warps_have_different_numbers() {
+        let map = |warp| Map { warp, lanes: vec!["a".into(), "b".into()], ..Map::default() };
+        let two = Program { maps: vec![map(0), map(1)], ..Program::default() };
+        let shown: Value = serde_json::from_str(&time_line(&two)).unwrap();
+        let events = shown["traceEvents"].as_array().unwrap().iter().filter(|event| event["name"] == "thread_name");
+        let numbers: Vec<(u64, u64)> =
+            events.map(|event| (event["pid"].as_u64().unwrap(), event["tid"].as_u64().unwrap())).collect();
+        assert_eq!(numbers, [(1, 1), (1, 2), (2, 3), (2, 4)]);
     }
 
     #[test]

@@ -67,8 +67,13 @@ pub fn convert(from: &Path, output: &Path) -> Result<Converted> {
     let opened = Opened::new(&files)?;
     let recorder = Recorder::over(output, &Interrupt::default(), &opened.meta(&files))?;
     let memory = opened.memory;
-    let shared = Shared::new(recorder, opened.modules, Origin::default(), opened.functions, memory);
-    let converted = Conversion { threads: opened.threads, shared, order: Order::default() }.run();
+    let mut shared = Shared::new(recorder, opened.modules, Origin::default(), opened.functions, memory);
+    let mut threads = opened.threads;
+    for thread in &mut threads {
+        let called = |function, arguments: &[u64]| shared.will_be_called(function, arguments);
+        thread.times = files::open(&thread.path).map(|file| Times::read(file, called)).unwrap_or_default();
+    }
+    let converted = Conversion { threads, shared, order: Order::default() }.run();
     let converted = converted.map(|mut converted| {
         if files.modules.is_none() {
             converted.warnings.push(
@@ -104,8 +109,7 @@ impl Opened {
             if *memory.get_or_insert(has_addresses) != has_addresses {
                 return Err(Fault::of("it has memory addresses and others have none").of_file(path));
             }
-            let times = files::open(path).map(Times::read).unwrap_or_default();
-            threads.push(Thread::new(path.clone(), steps, times));
+            threads.push(Thread::new(path.clone(), steps));
         }
         // The kernel numbers threads as they are made, and begins again with small numbers behind the largest.
         threads.sort_by_key(|thread| {

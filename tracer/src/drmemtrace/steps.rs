@@ -19,7 +19,7 @@ use crate::drmemtrace::record::{Record, Records, marker};
 /// So many instructions wait for one that tells the stack pointer; then it is taken to be unchanged.
 const MOST_WAITING: usize = 1 << 16;
 /// So many arguments of a call are looked at: those in registers.
-const MOST_ARGUMENTS: usize = 6;
+pub const MOST_ARGUMENTS: usize = 6;
 /// So much stands between two instructions at most, and so many accesses belong to one.
 const MOST_NOTES: usize = 1 << 12;
 const MOST_ACCESSES: usize = 1 << 12;

@@ -102,6 +102,18 @@ impl Shared {
         Shared { recorder, modules, origin, functions, codes: Codes::new(memory), blocks, routines, unrecorded }
     }
 
+    /// A recorded function is called somewhere with these arguments, which may be a routine that other threads run. One
+    /// of them may be read up to there before the call is: it does nothing else in between that others know of. But no
+    /// thread starts before it was made, and what it starts with may have run before as plain code.
+    pub fn will_be_called(&mut self, function: u64, arguments: &[u64]) {
+        let role = self.functions.get(&function).and_then(|function| function.role);
+        let routine = role.filter(|role| !(arguments.len() as u8..6).any(|number| role.names(number)));
+        match routine.and_then(|role| role.of_routine(&registers(0, 0, arguments))) {
+            None | Some((_, Role::Sync { function: SyncFunction::ThreadBody, .. })) => {}
+            Some((routine, role)) => _ = self.routines.entry(routine).or_insert(role),
+        }
+    }
+
     fn block(&mut self, thread: ThreadId, run: &[Rc<Code>], sps: &[u64], addresses: &[u64]) {
         let key = (Rc::as_ptr(&run[0]), run.len());
         let same = |known: &[Rc<Code>]| known.iter().zip(run).all(|(a, b)| Rc::ptr_eq(a, b));
@@ -139,7 +151,8 @@ pub struct Thread {
     pub os_tid: i32,
     /// The time of what it does next, in nanoseconds.
     pub time: u64,
-    times: Times,
+    /// When it did what; empty until it is read.
+    pub times: Times,
     /// Its instructions that were looked at.
     done: u64,
     /// What it does next, in order: nothing of it has been written.
@@ -164,14 +177,14 @@ pub struct Thread {
 
 impl Thread {
     /// A thread that has not started.
-    pub fn new(path: PathBuf, steps: Steps<Contents>, times: Times) -> Thread {
+    pub fn new(path: PathBuf, steps: Steps<Contents>) -> Thread {
         let os_tid = steps.thread.unwrap_or(0) as i32;
         Thread {
             path,
             id: None,
             os_tid,
             time: 0,
-            times,
+            times: Times::default(),
             done: 0,
             next: VecDeque::new(),
             steps,
@@ -341,7 +354,7 @@ impl Thread {
         });
         let arguments = called.map_or(&[][..], |(_, arguments)| arguments);
         let is_missing = (arguments.len() as u8..6).any(|number| role.names(number));
-        let registers = registers(step, arguments);
+        let registers = registers(pc, step.sp, arguments);
         match role {
             Role::Sync { function, object, argument } => {
                 // What is read of memory is unknown.
@@ -406,12 +419,12 @@ impl Thread {
     }
 }
 
-/// The registers at the step, as far as recorded arguments tell them.
-fn registers(step: &Step, arguments: &[u64]) -> Registers {
+/// The registers at the first instruction of a function, as far as recorded arguments tell them.
+fn registers(pc: u64, sp: u64, arguments: &[u64]) -> Registers {
     let argument = |number: usize| arguments.get(number).copied().unwrap_or(0);
     Registers {
-        rip: step.pc(),
-        rsp: step.sp,
+        rip: pc,
+        rsp: sp,
         rdi: argument(0),
         rsi: argument(1),
         rdx: argument(2),

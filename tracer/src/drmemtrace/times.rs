@@ -1,10 +1,11 @@
 //! When a thread did what, from the times that its file notes now and then: where a buffer begins, and around system
-//! calls.
+//! calls. They are read before all else, with the calls of recorded functions.
 
 use std::io::Read;
 
 use crate::drmemtrace::fault::Fault;
 use crate::drmemtrace::record::{Record, Records, marker};
+use crate::drmemtrace::steps::MOST_ARGUMENTS;
 
 /// How many nanoseconds an instruction takes at most while it is recorded.
 const PACE: u64 = 25;
@@ -19,17 +20,30 @@ pub struct Times {
 }
 
 impl Times {
-    /// Those of a file. Of a damaged one those before the damage, which its conversion will meet.
-    pub fn read(input: impl Read) -> Times {
+    /// Those of a file, of which each call of a recorded function is told: its number and its arguments. Of a damaged
+    /// file those before the damage, which its conversion will meet.
+    pub fn read(input: impl Read, called: impl FnMut(u64, &[u64])) -> Times {
         let mut times = Times::default();
-        let _ = times.take(input);
+        let _ = times.take(input, called);
         times
     }
 
-    fn take(&mut self, input: impl Read) -> Result<(), Fault> {
+    fn take(&mut self, input: impl Read, mut called: impl FnMut(u64, &[u64])) -> Result<(), Fault> {
         let mut records = Records::new(input)?;
         let (mut instructions, mut in_kernel) = (0, false);
+        let (mut function, mut arguments) = (None, Vec::new());
         while let Some(record) = records.next()? {
+            match record {
+                Record::Marker(marker::FUNCTION, number) => function = Some(number),
+                Record::Marker(marker::ARGUMENT, value) if arguments.len() < MOST_ARGUMENTS => arguments.push(value),
+                Record::Marker(marker::ARGUMENT | marker::RETURN_ADDRESS, _) => {}
+                _ => {
+                    if let Some(function) = function.take().filter(|_| !arguments.is_empty()) {
+                        called(function, &arguments);
+                    }
+                    arguments.clear();
+                }
+            }
             match record {
                 Record::Instruction { again: false, .. } if !in_kernel => instructions += 1,
                 Record::Marker(kind, time) if kind == marker::TIME && !in_kernel => self.note(instructions, time),

@@ -174,6 +174,20 @@ fn a_handler_stands_between_a_signal_and_its_return() {
     assert!(matches!(events[..], [Event::Signal { number: 10, handler }, Event::SignalReturn] if handler.0 == 0x3000));
 }
 
+/// The functions that a thread entered, each with its object, and those that it left, with their results.
+fn functions(trace: &Trace, thread: u32) -> Vec<(SyncFunction, u64)> {
+    let mut stream = trace.stream(ThreadId(thread));
+    let mut events = Vec::new();
+    while let Some(item) = stream.next().unwrap() {
+        match item {
+            Item::Event(Event::Enter { function, object, .. }) => events.push((function, object)),
+            Item::Event(Event::Leave { function, result, .. }) => events.push((function, result)),
+            _ => {}
+        }
+    }
+    events
+}
+
 #[test]
 fn recorded_functions_are_known_by_the_list_of_functions() {
     let folder = tempfile::tempdir().unwrap();
@@ -191,17 +205,46 @@ fn recorded_functions_are_known_by_the_list_of_functions() {
     fs::write(folder.path().join("funclist.log"), "3,1,0x2000,libc.so.6!pthread_mutex_trylock\n").unwrap();
     let output = folder.path().join("out");
     tracer::convert_drmemtrace(&folder.path().join("a.trace"), &output).unwrap();
-    let trace = Trace::open(&output).unwrap();
-    let mut stream = trace.stream(ThreadId(0));
-    let mut events = Vec::new();
-    while let Some(item) = stream.next().unwrap() {
-        match item {
-            Item::Event(Event::Enter { function, object, .. }) => events.push((function, object)),
-            Item::Event(Event::Leave { function, result, .. }) => events.push((function, result)),
-            _ => {}
-        }
-    }
+    let events = functions(&Trace::open(&output).unwrap(), 0);
     assert_eq!(events, [(SyncFunction::MutexTryLock, 0x4444), (SyncFunction::MutexTryLock, 16)]);
+}
+
+/// The first thread waits at the end of a region until nobody else can go on. The other one must not go on into a
+/// region that the first has not begun.
+#[test]
+fn a_thread_is_not_in_a_region_before_another_has_begun_it() {
+    let end = [record(EXIT, 4, 11), record(FOOTER, 0, 0)].concat();
+    let fork = |pc: u64, body: u64| {
+        let markers = [(4, 7), (5, pc + 2), (6, body), (6, 0), (6, 2)];
+        [
+            instruction(pc, &[0xff, 0xd0]), // call rax
+            record(WRITE, 8, 0x7ff8),
+            markers.map(|(marker, value)| record(MARKER, marker, value)).concat(),
+            instruction(0x2000, &[0xff, 0xd0]),
+            record(WRITE, 8, 0x7ff0),
+            instruction(body, &[0xc3]), // ret
+            record(READ, 8, 0x7ff0),
+            instruction(0x2002, &[0xc3]),
+            record(READ, 8, 0x7ff8),
+        ]
+        .concat()
+    };
+    let body = |pc, body| {
+        let call = [instruction(pc, &[0xff, 0xd0]), record(WRITE, 8, 0x9ff8)].concat();
+        [call, instruction(body, &[0xc3]), record(READ, 8, 0x9ff8)].concat()
+    };
+    let first = [fork(0x1000, 0x5000), fork(0x1002, 0x6000), instruction(0x1004, &[0x90]), end.clone()].concat();
+    let other = [body(0x3000, 0x5000), body(0x3002, 0x6000), instruction(0x3004, &[0x90]), end].concat();
+    let folder = tempfile::tempdir().unwrap();
+    for (name, thread, records) in [("a.trace", 11, first), ("b.trace", 12, other)] {
+        fs::write(folder.path().join(name), [check::header_of(thread, 7, 0x640), records].concat()).unwrap();
+    }
+    fs::write(folder.path().join("funclist.log"), "7,3,0x2000,libgomp.so.1!GOMP_parallel\n").unwrap();
+    let output = folder.path().join("out");
+    let converted = tracer::convert_drmemtrace(folder.path(), &output).unwrap();
+    assert!(!converted.warnings.iter().any(|warning| warning.contains("cannot have been")), "{:?}", converted.warnings);
+    let of_body = |body| [(SyncFunction::ParallelBody, body), (SyncFunction::ParallelBody, 0)];
+    assert_eq!(functions(&Trace::open(&output).unwrap(), 1), [of_body(0x5000), of_body(0x6000)].concat());
 }
 
 #[test]

@@ -53,7 +53,7 @@ pub enum Comparison {
 impl<'m> Builder<'m> {
     /// Puts instructions at the end of a block.
     #[must_use]
-    pub fn at_end_of(block: Block<'m>) -> Builder<'m> {
+    pub(crate) fn at_end_of(block: Block<'m>) -> Builder<'m> {
         Builder { block, before: None }
     }
 
@@ -259,7 +259,7 @@ impl<'m> Builder<'m> {
     /// # Panics
     /// When the type is no function's, or the constraints do not fit it.
     #[track_caller]
-    pub fn inline_assembly(self, of_type: Type<'m>, text: &str, constraints: &str) -> Value<'m> {
+    pub(crate) fn inline_assembly(self, of_type: Type<'m>, text: &str, constraints: &str) -> Value<'m> {
         self.module().assert_is(of_type.module());
         let (parameters, variadic) = of_type.parameters().expect("inline assembly of what is no type of functions");
         assert!(
@@ -323,7 +323,7 @@ impl<'m> Function<'m> {
     /// # Panics
     /// When LLVM has none: 0 bits, or more than 2^23.
     #[must_use]
-    pub fn integer_type(self, bits: u32) -> Type<'m> {
+    pub(crate) fn integer_type(self, bits: u32) -> Type<'m> {
         assert!((1..=1 << 23).contains(&bits), "integers of {bits} bits");
         // SAFETY: the context is alive, and the width is one that LLVM has.
         Type::of_raw(unsafe { LLVMIntTypeInContext(self.module().context(), bits) }, self.module())
@@ -342,7 +342,7 @@ impl<'m> Function<'m> {
     /// When a parameter has no values, or a type is of another module.
     #[must_use]
     #[track_caller]
-    pub fn function_type(self, result: Option<Type<'m>>, parameters: &[Type<'m>]) -> Type<'m> {
+    pub(crate) fn function_type(self, result: Option<Type<'m>>, parameters: &[Type<'m>]) -> Type<'m> {
         for of_type in result.iter().chain(parameters) {
             self.module().assert_is(of_type.module());
             assert!(of_type.is_first_class(), "a function on what has no values");
@@ -375,7 +375,7 @@ impl<'m> Instruction<'m> {
     /// Whether there may be a copy of it: not of calls that forbid it, of tokens, and of jumps to the addresses of
     /// blocks.
     #[must_use]
-    pub fn can_be_copied(self) -> bool {
+    pub(crate) fn can_be_copied(self) -> bool {
         let jumps = matches!(self.opcode(), Opcode::LLVMIndirectBr | Opcode::LLVMCallBr);
         let made = self.type_of().is_void() || self.type_of().is_first_class();
         let funclet = matches!(

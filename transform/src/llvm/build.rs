@@ -20,7 +20,7 @@ impl<'m> Block<'m> {
     /// # Panics
     /// When the blocks are not of one function, or one was erased.
     #[track_caller]
-    pub fn branch_to(self, target: Block<'m>) -> Instruction<'m> {
+    pub(crate) fn branch_to(self, target: Block<'m>) -> Instruction<'m> {
         self.assert_can_lead_to(target);
         self.module().note_flow_change();
         // SAFETY: the builder stands at the end of this block; both blocks are alive.
@@ -33,7 +33,7 @@ impl<'m> Block<'m> {
     /// # Panics
     /// When the block was erased.
     #[track_caller]
-    pub fn end_unreachable(self) -> Instruction<'m> {
+    pub(crate) fn end_unreachable(self) -> Instruction<'m> {
         self.assert_in_function();
         self.module().note_flow_change();
         // SAFETY: the builder stands at the end of this block.
@@ -45,7 +45,7 @@ impl<'m> Block<'m> {
     /// # Panics
     /// When the condition is no truth value, the blocks are not of one function, or something was erased.
     #[track_caller]
-    pub fn branch_on(self, condition: Value<'m>, yes: Block<'m>, no: Block<'m>) -> Instruction<'m> {
+    pub(crate) fn branch_on(self, condition: Value<'m>, yes: Block<'m>, no: Block<'m>) -> Instruction<'m> {
         self.assert_can_lead_to(yes);
         self.assert_can_lead_to(no);
         condition.assert_usable_in(self.module());
@@ -61,7 +61,7 @@ impl<'m> Block<'m> {
     /// # Panics
     /// When it joins nothing, a value has another type, or something was erased.
     #[track_caller]
-    pub fn add_phi(self, incoming: &[(Value<'m>, Block<'m>)], name: &str) -> Instruction<'m> {
+    pub(crate) fn add_phi(self, incoming: &[(Value<'m>, Block<'m>)], name: &str) -> Instruction<'m> {
         let builder = self.builder();
         self.phi(builder, incoming, name)
     }
@@ -71,7 +71,7 @@ impl<'m> Block<'m> {
     /// # Panics
     /// When the block is empty, or as [`Block::add_phi`].
     #[track_caller]
-    pub fn add_phi_in_front(self, incoming: &[(Value<'m>, Block<'m>)], name: &str) -> Instruction<'m> {
+    pub(crate) fn add_phi_in_front(self, incoming: &[(Value<'m>, Block<'m>)], name: &str) -> Instruction<'m> {
         let first = self.first().expect("a phi is put before something");
         let builder = self.module().phi_builder_at(self.raw(), first.raw());
         self.phi(builder, incoming, name)
@@ -83,7 +83,7 @@ impl<'m> Block<'m> {
     /// When the block is empty or was erased, or there are no values of this type, or it is one of another module.
     #[must_use]
     #[track_caller]
-    pub fn begin_phi(self, of_type: Type<'m>, name: &str) -> Instruction<'m> {
+    pub(crate) fn begin_phi(self, of_type: Type<'m>, name: &str) -> Instruction<'m> {
         self.assert_in_function();
         self.module().assert_is(of_type.module());
         assert!(of_type.is_first_class(), "a phi of a type without values");
@@ -135,7 +135,7 @@ impl<'m> Instruction<'m> {
     /// # Panics
     /// When it is no phi, the value has another type, or something was erased or is of another module or function.
     #[track_caller]
-    pub fn add_incoming(self, value: Value<'m>, from: Block<'m>) {
+    pub(crate) fn add_incoming(self, value: Value<'m>, from: Block<'m>) {
         let block = self.assert_in_block();
         assert!(self.is_phi(), "{self} joins nothing");
         value.assert_usable_in(self.module());
@@ -168,7 +168,7 @@ impl<'m> Function<'m> {
     /// When there are no values of this type, or it is one of another module.
     #[must_use]
     #[track_caller]
-    pub fn add_slot(self, holds: Type<'m>) -> Slot<'m> {
+    pub(crate) fn add_slot(self, holds: Type<'m>) -> Slot<'m> {
         self.module().assert_is(holds.module());
         assert!(holds.is_first_class(), "a variable of a type without values");
         let entry = self.entry();
@@ -186,7 +186,7 @@ impl<'m> Slot<'m> {
     /// # Panics
     /// When it has another type than the variable, or something was erased or is of another module.
     #[track_caller]
-    pub fn store_before(self, value: Value<'m>, instruction: Instruction<'m>) {
+    pub(crate) fn store_before(self, value: Value<'m>, instruction: Instruction<'m>) {
         let module = self.variable.module();
         value.assert_usable_in(module);
         assert!(value.type_of() == self.holds, "a variable takes a value of another type");
@@ -201,7 +201,7 @@ impl<'m> Slot<'m> {
     /// When the instruction or the variable was erased, or they are of two modules.
     #[must_use]
     #[track_caller]
-    pub fn load_before(self, instruction: Instruction<'m>) -> Value<'m> {
+    pub(crate) fn load_before(self, instruction: Instruction<'m>) -> Value<'m> {
         let builder = self.builder_before(instruction);
         // SAFETY: the builder stands in a live block; the address is that of a variable of this type.
         let raw = unsafe { LLVMBuildLoad2(builder, self.holds.raw(), self.variable.raw(), UNNAMED) };

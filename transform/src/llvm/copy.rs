@@ -36,7 +36,7 @@ impl<'m> Function<'m> {
     /// phi would join nothing.
     #[must_use]
     #[track_caller]
-    pub fn copy_blocks(self, blocks: &[Block<'m>], entered: &[(Block<'m>, Block<'m>)]) -> Copies<'m> {
+    pub(crate) fn copy_blocks(self, blocks: &[Block<'m>], entered: &[(Block<'m>, Block<'m>)]) -> Copies<'m> {
         let mut copies = Copies::default();
         for &block in blocks {
             self.module().assert_is(block.module());

@@ -81,7 +81,7 @@ impl<'m> Instruction<'m> {
 
     /// Whether a load or store is atomic.
     #[must_use]
-    pub fn is_atomic_access(self) -> bool {
+    pub(crate) fn is_atomic_access(self) -> bool {
         let accesses = matches!(self.opcode(), Opcode::LLVMLoad | Opcode::LLVMStore);
         // SAFETY: the question is put to loads and stores only.
         accesses && unsafe { LLVMGetOrdering(self.raw()) != LLVMAtomicOrdering::LLVMAtomicOrderingNotAtomic }
@@ -89,7 +89,7 @@ impl<'m> Instruction<'m> {
 
     /// Whether it has metadata of this kind, such as `invariant.load`.
     #[must_use]
-    pub fn has_metadata(self, kind: &str) -> bool {
+    pub(crate) fn has_metadata(self, kind: &str) -> bool {
         // SAFETY: it is an instruction, and alive; pointer and length are those of a live text.
         unsafe {
             LLVMHasMetadata(self.raw()) != 0 && {
@@ -101,7 +101,7 @@ impl<'m> Instruction<'m> {
 
     /// How many bytes a load reads or a store writes; none for other instructions, and vectors of unknown length.
     #[must_use]
-    pub fn access_size(self) -> Option<u64> {
+    pub(crate) fn access_size(self) -> Option<u64> {
         let of = match self.opcode() {
             Opcode::LLVMLoad | Opcode::LLVMAtomicRMW => self.type_of(),
             Opcode::LLVMStore => self.operand(0).type_of(),
@@ -114,7 +114,7 @@ impl<'m> Instruction<'m> {
     /// What a call of a function says about memory, on the call or on the function: LLVM's number for it (0: none is
     /// touched), where it says something.
     #[must_use]
-    pub fn memory_effects(self) -> Option<u64> {
+    pub(crate) fn memory_effects(self) -> Option<u64> {
         let callee = self.callee()?;
         let kind = super::ir::attributes::kind_named("memory");
         // SAFETY: it is a call, whose attributes at this index are asked for; an attribute that is there has a number.
@@ -140,7 +140,7 @@ impl<'m> Type<'m> {
 
     /// Whether it is a vector of unknown length.
     #[must_use]
-    pub fn is_scalable(self) -> bool {
+    pub(crate) fn is_scalable(self) -> bool {
         // SAFETY: types live as long as the context.
         unsafe { LLVMGetTypeKind(self.raw()) == LLVMTypeKind::LLVMScalableVectorTypeKind }
     }
@@ -182,7 +182,7 @@ impl<'m> Value<'m> {
 
     /// The number that a constant address is, if it is one.
     #[must_use]
-    pub fn as_address_number(self) -> Option<i64> {
+    pub(crate) fn as_address_number(self) -> Option<i64> {
         if self.constant_opcode() == Some(Opcode::LLVMIntToPtr) {
             // SAFETY: a cast has an operand.
             return Value::of_raw(unsafe { LLVMGetOperand(self.raw(), 0) }, self.module()).as_number();
@@ -247,14 +247,14 @@ impl<'m> Value<'m> {
 
     /// Whether it is the address of a global variable.
     #[must_use]
-    pub fn is_global_variable(self) -> bool {
+    pub(crate) fn is_global_variable(self) -> bool {
         // SAFETY: the value is alive.
         unsafe { !LLVMIsAGlobalVariable(self.raw()).is_null() }
     }
 
     /// Whether it is a global variable to which only this module can refer.
     #[must_use]
-    pub fn is_internal_global(self) -> bool {
+    pub(crate) fn is_internal_global(self) -> bool {
         // SAFETY: the second question is put to global variables only.
         let linkage = self.is_global_variable().then(|| unsafe { LLVMGetLinkage(self.raw()) });
         matches!(linkage, Some(LLVMLinkage::LLVMInternalLinkage | LLVMLinkage::LLVMPrivateLinkage))
@@ -262,7 +262,7 @@ impl<'m> Value<'m> {
 
     /// What a global variable of this module holds at first.
     #[must_use]
-    pub fn initializer(self) -> Option<Value<'m>> {
+    pub(crate) fn initializer(self) -> Option<Value<'m>> {
         // SAFETY: the question is put to global variables only.
         let first = self.is_global_variable().then(|| unsafe { LLVMGetInitializer(self.raw()) })?;
         (!first.is_null()).then(|| Value::of_raw(first, self.module()))
@@ -271,7 +271,7 @@ impl<'m> Value<'m> {
     /// The parts of a constant: operands of an expression, elements of an array, a vector or a structure. None for
     /// numbers, for arrays of numbers, and for globals.
     #[must_use]
-    pub fn constant_operands(self) -> Vec<Value<'m>> {
+    pub(crate) fn constant_operands(self) -> Vec<Value<'m>> {
         // SAFETY: operands are asked for of expressions and of constants with elements, which have as many.
         unsafe {
             let raw = self.raw();
@@ -287,7 +287,7 @@ impl<'m> Value<'m> {
     /// Whether it is a constant address whose target is unknown: an alias, a function that is chosen when the program
     /// starts, a number.
     #[must_use]
-    pub fn is_opaque_constant(self) -> bool {
+    pub(crate) fn is_opaque_constant(self) -> bool {
         // SAFETY: the value is alive.
         unsafe {
             let other = !LLVMIsAGlobalValue(self.raw()).is_null() && LLVMIsAGlobalVariable(self.raw()).is_null();
@@ -297,7 +297,7 @@ impl<'m> Value<'m> {
 
     /// The global variable whose address it is, or into which it points by constants.
     #[must_use]
-    pub fn global_variable(self) -> Option<Value<'m>> {
+    pub(crate) fn global_variable(self) -> Option<Value<'m>> {
         let mut value = self;
         // SAFETY: a constant expression has operands, of which the first is its base.
         while unsafe { !LLVMIsAConstantExpr(value.raw()).is_null() && LLVMGetNumOperands(value.raw()) > 0 } {
@@ -309,14 +309,14 @@ impl<'m> Value<'m> {
 
     /// Whether it is a global variable that nobody may write.
     #[must_use]
-    pub fn is_constant_global(self) -> bool {
+    pub(crate) fn is_constant_global(self) -> bool {
         // SAFETY: the second question is put to global variables only.
         self.is_global_variable() && unsafe { LLVMIsGlobalConstant(self.raw()) != 0 }
     }
 
     /// Whether it is a global variable with a copy for each thread.
     #[must_use]
-    pub fn is_thread_local(self) -> bool {
+    pub(crate) fn is_thread_local(self) -> bool {
         // SAFETY: the second question is put to global variables only.
         self.is_global_variable() && unsafe { LLVMIsThreadLocal(self.raw()) != 0 }
     }
@@ -332,7 +332,7 @@ impl<'m> Value<'m> {
 
     /// Instructions that use this function or global, and whether there are no other users (constants, initialisers).
     #[must_use]
-    pub fn users_in_code(self) -> (Vec<Instruction<'m>>, bool) {
+    pub(crate) fn users_in_code(self) -> (Vec<Instruction<'m>>, bool) {
         let (mut users, mut complete) = (Vec::new(), true);
         // SAFETY: the question is put to globals, whose users are of their module; the list does not change while it is
         // walked.
@@ -386,7 +386,7 @@ unsafe fn is_kept_only(user: LLVMValueRef) -> bool {
 impl<'m> Function<'m> {
     /// Whether only this module can refer to it.
     #[must_use]
-    pub fn is_internal(self) -> bool {
+    pub(crate) fn is_internal(self) -> bool {
         // SAFETY: the function is alive.
         let linkage = unsafe { LLVMGetLinkage(self.raw()) };
         matches!(linkage, LLVMLinkage::LLVMInternalLinkage | LLVMLinkage::LLVMPrivateLinkage)
@@ -394,7 +394,7 @@ impl<'m> Function<'m> {
 
     /// Whether the linker may take another function of this name, which does something else.
     #[must_use]
-    pub fn may_be_replaced(self) -> bool {
+    pub(crate) fn may_be_replaced(self) -> bool {
         // SAFETY: the function is alive.
         let linkage = unsafe { LLVMGetLinkage(self.raw()) };
         matches!(

@@ -47,7 +47,7 @@ impl Module {
     ///
     /// # Errors
     /// [`Error::Bug`] when LLVM does not know them, or the module is not well formed, which passes assume.
-    pub fn run_passes(&mut self, pipeline: &str) -> Result<()> {
+    pub(crate) fn run_passes(&mut self, pipeline: &str) -> Result<()> {
         self.run_passes_for(pipeline, ptr::null_mut(), &Tuning::default())
     }
 
@@ -58,7 +58,7 @@ impl Module {
     /// # Errors
     /// As [`Module::run_passes`]; [`Error::Bug`] also when this LLVM was built without that target, when it does not
     /// know an option of [`Tuning::llvm`], or when other ones hold in this process already.
-    pub fn run_passes_for_gpu(&mut self, pipeline: &str, tuning: &Tuning) -> Result<()> {
+    pub(crate) fn run_passes_for_gpu(&mut self, pipeline: &str, tuning: &Tuning) -> Result<()> {
         if !tuning.llvm.is_empty() && !super::code::set(&tuning.llvm) {
             return Err(Error::Bug(format!("LLVM does not take the options {}", tuning.llvm.join(" "))));
         }

@@ -13,7 +13,7 @@ impl Module {
     ///
     /// # Errors
     /// What LLVM's verifier says, line by line.
-    pub fn well_formed(mut self) -> Result<WellFormed, String> {
+    pub(crate) fn well_formed(mut self) -> Result<WellFormed, String> {
         self.sweep();
         self.verify().map(|()| WellFormed(self))
     }
@@ -22,13 +22,13 @@ impl Module {
 impl WellFormed {
     /// The module, which may be changed again.
     #[must_use]
-    pub fn into_module(self) -> Module {
+    pub(crate) fn into_module(self) -> Module {
         self.0
     }
 
     /// The same without debug information: lines, variables, types.
     #[must_use]
-    pub fn without_debug_information(self) -> WellFormed {
+    pub(crate) fn without_debug_information(self) -> WellFormed {
         // SAFETY: the module is alive, and no handle into it is left; what is well formed stays so.
         unsafe { LLVMStripModuleDebugInfo(self.0.raw()) };
         self

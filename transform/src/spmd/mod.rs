@@ -35,7 +35,7 @@ use crate::llvm::{Function, Module};
 
 /// Whether a module has a place where threads get their numbers or start: a look at its calls, without the analysis.
 #[must_use]
-pub fn has_thread_source(module: &Module) -> bool {
+pub(crate) fn has_thread_source(module: &Module) -> bool {
     sources::find(module, Machine::of(module), &Options::default()).is_ok_and(|sources| sources.has_threads())
 }
 

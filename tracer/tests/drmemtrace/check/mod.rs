@@ -70,10 +70,16 @@ pub fn record(kind: u16, size: u16, value: u64) -> Vec<u8> {
     [&kind.to_le_bytes()[..], &size.to_le_bytes(), &value.to_le_bytes()].concat()
 }
 
-/// What a thread's file begins with.
+/// What a file of the first thread begins with.
 pub fn header(version: u64, file_type: u64) -> Vec<u8> {
-    let records = [(25, 0, version), (28, 12, version), (28, 9, file_type), (22, 4, 11), (24, 4, 11), (28, 2, 1000)];
-    records.into_iter().flat_map(|(kind, size, value)| record(kind, size, value)).collect()
+    header_of(11, version, file_type)
+}
+
+/// What the file of a thread begins with.
+pub fn header_of(thread: u64, version: u64, file_type: u64) -> Vec<u8> {
+    let begins = [(25, 0, version), (28, 12, version), (28, 9, file_type)];
+    let records = begins.into_iter().chain([(22, 4, thread), (24, 4, 11), (28, 2, 1000)]);
+    records.flat_map(|(kind, size, value)| record(kind, size, value)).collect()
 }
 
 /// The bytes, compressed.

@@ -120,7 +120,7 @@ impl<'m> Instruction<'m> {
     /// Whether an argument of a call must stay the constant or the variable that it is, by what the called function
     /// says, or what LLVM wants of it.
     #[must_use]
-    pub fn must_stay_constant(self, argument: usize) -> bool {
+    pub(crate) fn must_stay_constant(self, argument: usize) -> bool {
         if self.arguments().get(argument).is_some_and(|value| value.is_swift_error()) {
             return true;
         }
@@ -140,7 +140,7 @@ impl<'m> Instruction<'m> {
     /// When one is no call.
     #[must_use]
     #[track_caller]
-    pub fn call_differs_from(self, other: Instruction<'m>) -> Option<&'static str> {
+    pub(crate) fn call_differs_from(self, other: Instruction<'m>) -> Option<&'static str> {
         let both_call = self.opcode() == Opcode::LLVMCall && other.opcode() == Opcode::LLVMCall;
         assert!(both_call, "only calls have attributes");
         for index in self.attribute_places() {
@@ -169,7 +169,7 @@ impl<'m> Instruction<'m> {
     /// # Panics
     /// When one is no call, or they are of two modules.
     #[track_caller]
-    pub fn intersect_attributes(self, other: Instruction<'m>) {
+    pub(crate) fn intersect_attributes(self, other: Instruction<'m>) {
         self.module().assert_is(other.module());
         for index in self.attribute_places() {
             let others = other.attributes_at(index);
@@ -196,7 +196,7 @@ impl<'m> Instruction<'m> {
     /// # Panics
     /// When it is no call.
     #[track_caller]
-    pub fn forbid_duplication(self) {
+    pub(crate) fn forbid_duplication(self) {
         assert!(self.opcode() == Opcode::LLVMCall, "an attribute of calls for what is no call");
         // SAFETY: it is a call; the attribute is one of the module's own context, of a kind that takes no number.
         unsafe {
@@ -211,7 +211,7 @@ impl<'m> Instruction<'m> {
     /// # Panics
     /// When they are of two modules.
     #[track_caller]
-    pub fn combine_metadata(self, other: Instruction<'m>) {
+    pub(crate) fn combine_metadata(self, other: Instruction<'m>) {
         self.module().assert_is(other.module());
         // SAFETY: both are instructions of one context, and alive.
         unsafe { lockstep_combine_metadata(self.raw(), other.raw()) };
@@ -223,7 +223,7 @@ impl<'m> Instruction<'m> {
     /// # Panics
     /// When the opcodes differ, or they are of two modules.
     #[track_caller]
-    pub fn intersect_flags(self, other: Instruction<'m>) {
+    pub(crate) fn intersect_flags(self, other: Instruction<'m>) {
         self.module().assert_is(other.module());
         assert!(self.opcode() == other.opcode(), "flags of two kinds of instruction");
         // SAFETY: both are instructions, and alive.

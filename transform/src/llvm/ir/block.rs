@@ -136,7 +136,7 @@ impl<'m> Block<'m> {
 
     /// The first instruction before which others can be put: after phis and landing pads.
     #[must_use]
-    pub fn first_insertion_point(self) -> Instruction<'m> {
+    pub(crate) fn first_insertion_point(self) -> Instruction<'m> {
         let found = self.leading().find(|i| !i.is_phi() && !i.begins_handler());
         found.expect("a block ends with a terminator")
     }
@@ -190,7 +190,7 @@ impl<'m> Block<'m> {
     /// # Panics
     /// When an edge cannot be moved: one of an indirect branch.
     #[track_caller]
-    pub fn move_entries_to(self, other: Block<'m>) {
+    pub(crate) fn move_entries_to(self, other: Block<'m>) {
         let mut edges = Vec::new();
         // SAFETY: as in `has_address`.
         unsafe {
@@ -213,7 +213,7 @@ impl<'m> Block<'m> {
     /// # Panics
     /// When they are of two functions, or one.
     #[track_caller]
-    pub fn move_after(self, other: Block<'m>) {
+    pub(crate) fn move_after(self, other: Block<'m>) {
         self.module.assert_is(other.module);
         assert!(self.function() == other.function(), "a block is moved to another function");
         assert!(self != other, "a block is moved after itself");
@@ -228,7 +228,7 @@ impl<'m> Block<'m> {
     /// When this one was erased.
     #[must_use]
     #[track_caller]
-    pub fn insert_before(self, name: &str) -> Block<'m> {
+    pub(crate) fn insert_before(self, name: &str) -> Block<'m> {
         self.assert_in_function();
         self.module.note_flow_change();
         let name = std::ffi::CString::new(name).unwrap_or_default();
@@ -245,7 +245,7 @@ impl<'m> Block<'m> {
     /// When `first` is not in this block or is one of its phis, or when this is the entry or cannot be entered
     /// otherwise.
     #[must_use]
-    pub fn split_before(self, first: Instruction<'m>, name: &str) -> Block<'m> {
+    pub(crate) fn split_before(self, first: Instruction<'m>, name: &str) -> Block<'m> {
         assert!(first.block() == Some(self) && !first.is_phi(), "a block is split at an instruction of its own");
         assert!(self.function().entry() != self, "the entry block cannot get another beginning");
         let head = self.insert_before(name);
@@ -286,7 +286,7 @@ impl<'m> Block<'m> {
 
     /// Whether it ends with a plain branch or a switch.
     #[must_use]
-    pub fn ends_with_branch(self) -> bool {
+    pub(crate) fn ends_with_branch(self) -> bool {
         matches!(self.terminator().opcode(), Opcode::LLVMBr | Opcode::LLVMSwitch)
     }
 }

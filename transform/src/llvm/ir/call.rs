@@ -22,7 +22,7 @@ impl<'m> Instruction<'m> {
 
     /// What an `invoke` calls; `None` for all else.
     #[must_use]
-    pub fn invoked(self) -> Option<Value<'m>> {
+    pub(crate) fn invoked(self) -> Option<Value<'m>> {
         // SAFETY: the question is put to invokes only.
         (self.opcode() == Opcode::LLVMInvoke)
             .then(|| Value::of_raw(unsafe { LLVMGetCalledValue(self.raw()) }, self.module()))
@@ -41,7 +41,7 @@ impl<'m> Instruction<'m> {
 
     /// The function type that a call uses.
     #[must_use]
-    pub fn called_type(self) -> Option<Type<'m>> {
+    pub(crate) fn called_type(self) -> Option<Type<'m>> {
         // SAFETY: the question is put to calls only.
         (self.opcode() == Opcode::LLVMCall)
             .then(|| Type::of_raw(unsafe { LLVMGetCalledFunctionType(self.raw()) }, self.module()))
@@ -56,14 +56,14 @@ impl<'m> Instruction<'m> {
 
     /// Whether a call has operand bundles.
     #[must_use]
-    pub fn has_bundles(self) -> bool {
+    pub(crate) fn has_bundles(self) -> bool {
         // SAFETY: the question is put to calls only.
         self.opcode() == Opcode::LLVMCall && unsafe { LLVMGetNumOperandBundles(self.raw()) } != 0
     }
 
     /// Whether a call must be a jump at the end of its function.
     #[must_use]
-    pub fn must_be_tail(self) -> bool {
+    pub(crate) fn must_be_tail(self) -> bool {
         // SAFETY: the question is put to calls only.
         self.opcode() == Opcode::LLVMCall
             && unsafe { LLVMGetTailCallKind(self.raw()) } == LLVMTailCallKind::LLVMTailCallKindMustTail
@@ -71,7 +71,7 @@ impl<'m> Instruction<'m> {
 
     /// Whether a call may be a jump.
     #[must_use]
-    pub fn may_be_tail(self) -> bool {
+    pub(crate) fn may_be_tail(self) -> bool {
         // SAFETY: the question is put to calls only.
         self.opcode() == Opcode::LLVMCall
             && unsafe { LLVMGetTailCallKind(self.raw()) } == LLVMTailCallKind::LLVMTailCallKindTail
@@ -81,7 +81,7 @@ impl<'m> Instruction<'m> {
     ///
     /// # Panics
     /// When it is no call.
-    pub fn forbid_tail(self) {
+    pub(crate) fn forbid_tail(self) {
         assert!(self.opcode() == Opcode::LLVMCall, "only calls can be tail calls");
         // SAFETY: it is a call.
         unsafe { LLVMSetTailCallKind(self.raw(), LLVMTailCallKind::LLVMTailCallKindNone) };

@@ -9,7 +9,7 @@ impl<'m> Instruction<'m> {
     /// Whether both compare values of one type, and this one's predicate is the other's with its operands exchanged:
     /// `a < b` and `d > c`. Not true of two that do the same anyway, such as two tests for equality.
     #[must_use]
-    pub fn compares_the_other_way_round(self, other: Instruction<'m>) -> bool {
+    pub(crate) fn compares_the_other_way_round(self, other: Instruction<'m>) -> bool {
         if self.opcode() != other.opcode() || self.type_of() != other.type_of() {
             return false;
         }
@@ -34,7 +34,7 @@ impl<'m> Instruction<'m> {
 impl Instruction<'_> {
     /// Whether it is an `fcmp` that asks whether both are numbers and equal, or the opposite: `oeq` and `une`.
     #[must_use]
-    pub fn compares_floats_for_equality(self) -> bool {
+    pub(crate) fn compares_floats_for_equality(self) -> bool {
         use LLVMRealPredicate::{LLVMRealOEQ, LLVMRealUNE};
         // SAFETY: it is an `fcmp` when it is asked for its predicate.
         self.opcode() == LLVMOpcode::LLVMFCmp

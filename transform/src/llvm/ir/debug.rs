@@ -20,7 +20,7 @@ impl Module {
     /// Gives each instruction a place of its own, in place of those of the source: its number, from 1, as the line of
     /// `file` in `folder`. So what code generation makes of it can be found by the line table. Functions without debug
     /// information, and instructions that only describe variables, stay as they are.
-    pub fn number_places(&self, folder: &str, file: &str) {
+    pub(crate) fn number_places(&self, folder: &str, file: &str) {
         // SAFETY: the module is alive; texts are given with their lengths. Scopes are made for subprograms of this
         // module, and locations for those scopes. The builder is disposed of once, after its last use; what it made is
         // the context's.
@@ -87,7 +87,7 @@ impl<'m> Instruction<'m> {
     /// # Panics
     /// When they are of two modules.
     #[track_caller]
-    pub fn take_location(self, other: Instruction<'m>) {
+    pub(crate) fn take_location(self, other: Instruction<'m>) {
         self.module().assert_is(other.module());
         // SAFETY: both are instructions of one context; no location is one too.
         unsafe { LLVMInstructionSetDebugLoc(self.raw(), LLVMInstructionGetDebugLoc(other.raw())) };
@@ -99,7 +99,7 @@ impl<'m> Instruction<'m> {
     /// # Panics
     /// When they are not of one module.
     #[track_caller]
-    pub fn join_locations(self, one: Instruction<'m>, other: Instruction<'m>) {
+    pub(crate) fn join_locations(self, one: Instruction<'m>, other: Instruction<'m>) {
         self.module().assert_is(one.module());
         self.module().assert_is(other.module());
         // SAFETY: all are instructions of one context; locations and scopes are asked for what they have. The function

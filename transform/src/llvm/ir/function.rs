@@ -106,13 +106,13 @@ impl<'m> Function<'m> {
 
     /// Whether it has a function attribute of this name, such as `optnone`.
     #[must_use]
-    pub fn has_attribute(self, name: &str) -> bool {
+    pub(crate) fn has_attribute(self, name: &str) -> bool {
         crate::llvm::ir::attributes::function_has(self.raw, name)
     }
 
     /// What a function attribute of this name says, such as `target-features`; none where it has none.
     #[must_use]
-    pub fn text_attribute(self, name: &str) -> Option<String> {
+    pub(crate) fn text_attribute(self, name: &str) -> Option<String> {
         // SAFETY: the function is alive; the text is copied, and as long as LLVM says.
         unsafe {
             let (text, length) = (name.as_ptr().cast(), name.len() as u32);
@@ -127,7 +127,7 @@ impl<'m> Function<'m> {
 
     /// Whether a parameter, counted from 0, has an attribute of this name, such as `byval`.
     #[must_use]
-    pub fn parameter_has(self, parameter: usize, name: &str) -> bool {
+    pub(crate) fn parameter_has(self, parameter: usize, name: &str) -> bool {
         crate::llvm::ir::attributes::parameter_has(self.raw, parameter, name)
     }
 
@@ -140,7 +140,7 @@ impl<'m> Function<'m> {
 
     /// The type of a truth value.
     #[must_use]
-    pub fn truth_type(self) -> Type<'m> {
+    pub(crate) fn truth_type(self) -> Type<'m> {
         // SAFETY: the context is alive.
         Type::of_raw(unsafe { LLVMInt1TypeInContext(self.module.context()) }, self.module)
     }

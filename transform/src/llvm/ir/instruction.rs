@@ -22,7 +22,7 @@ pub struct Use<'m> {
 impl<'m> Use<'m> {
     /// The block at whose end (for a phi) or in which (for all others) the value must be there.
     #[must_use]
-    pub fn needed_in(self) -> Option<Block<'m>> {
+    pub(crate) fn needed_in(self) -> Option<Block<'m>> {
         if self.user.is_phi() { Some(self.user.incoming_block(self.operand)) } else { self.user.block() }
     }
 }
@@ -82,7 +82,7 @@ impl<'m> Instruction<'m> {
 
     /// Whether it is the instruction at which exceptions land.
     #[must_use]
-    pub fn begins_handler(self) -> bool {
+    pub(crate) fn begins_handler(self) -> bool {
         use LLVMOpcode::*;
         matches!(self.opcode(), LLVMLandingPad | LLVMCatchPad | LLVMCleanupPad | LLVMCatchSwitch)
     }
@@ -171,7 +171,7 @@ impl<'m> Instruction<'m> {
     /// When there is no such edge, the terminator is an indirect branch or one of inline assembly, or terminator or
     /// block were erased or are not of one function.
     #[track_caller]
-    pub fn set_successor(self, index: usize, block: Block<'m>) {
+    pub(crate) fn set_successor(self, index: usize, block: Block<'m>) {
         self.assert_in_block().assert_can_lead_to(block);
         // SAFETY: only terminators are asked how many successors they have.
         let successors = unsafe {
@@ -232,7 +232,7 @@ impl<'m> Instruction<'m> {
     /// # Panics
     /// When it is no phi, or has fewer operands.
     #[must_use]
-    pub fn incoming_block(self, index: u32) -> Block<'m> {
+    pub(crate) fn incoming_block(self, index: u32) -> Block<'m> {
         assert!(self.is_phi(), "{self} joins nothing");
         // SAFETY: it is a phi, and the index is below the count.
         unsafe {
@@ -335,7 +335,7 @@ impl<'m> Instruction<'m> {
     /// When it or the block was erased, or they are of two modules.
     #[must_use]
     #[track_caller]
-    pub fn copy_to_end_of(self, block: Block<'m>) -> Instruction<'m> {
+    pub(crate) fn copy_to_end_of(self, block: Block<'m>) -> Instruction<'m> {
         self.module.assert_is(block.module());
         block.assert_in_function();
         let builder = self.module.builder_at(block.raw(), std::ptr::null_mut());
@@ -412,7 +412,7 @@ impl<'m> Instruction<'m> {
     /// Whether both do the same to operands of the same types, promises aside; always false for kinds that passes never
     /// merge: atomics, volatile accesses, calls, allocas, terminators, phis.
     #[must_use]
-    pub fn does_the_same_as(self, other: Instruction<'m>) -> bool {
+    pub(crate) fn does_the_same_as(self, other: Instruction<'m>) -> bool {
         use LLVMOpcode::*;
         if self.opcode() != other.opcode() || self.type_of() != other.type_of() {
             return false;
@@ -442,7 +442,7 @@ impl<'m> Instruction<'m> {
     /// # Panics
     /// When they are not both loads or both stores.
     #[track_caller]
-    pub fn lower_alignment_to(self, other: Instruction<'m>) {
+    pub(crate) fn lower_alignment_to(self, other: Instruction<'m>) {
         let accesses = matches!(self.opcode(), Opcode::LLVMLoad | Opcode::LLVMStore);
         assert!(accesses && self.opcode() == other.opcode(), "alignment of what are no accesses of one kind");
         // SAFETY: both are loads, or both are stores; what one of them has is a power of two.
@@ -454,7 +454,7 @@ impl<'m> Instruction<'m> {
 
     /// Whether it is a load or store that is neither volatile nor atomic.
     #[must_use]
-    pub fn is_plain_access(self) -> bool {
+    pub(crate) fn is_plain_access(self) -> bool {
         let accesses = matches!(self.opcode(), Opcode::LLVMLoad | Opcode::LLVMStore);
         // SAFETY: the questions are put to loads and stores only.
         accesses

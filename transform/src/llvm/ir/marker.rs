@@ -40,7 +40,7 @@ impl Instruction<'_> {
     /// # Panics
     /// When it is no branch.
     #[track_caller]
-    pub fn keep_loop_whole(self) {
+    pub(crate) fn keep_loop_whole(self) {
         assert!(self.is_terminator(), "no branch, and so no loop's");
         let context = self.module().context();
         // SAFETY: the context is alive, texts are given with their lengths, and arrays are as long as the counts say.

@@ -19,7 +19,7 @@ const UNNAMED: *const c_char = c"".as_ptr();
 impl<'m> Builder<'m> {
     /// A load that later passes keep as it is.
     #[track_caller]
-    pub fn volatile_load(self, of_type: Type<'m>, address: Value<'m>) -> Value<'m> {
+    pub(crate) fn volatile_load(self, of_type: Type<'m>, address: Value<'m>) -> Value<'m> {
         let load = self.load(of_type, address);
         // SAFETY: it is a load, just made.
         unsafe { LLVMSetVolatile(load.raw(), 1) };
@@ -28,7 +28,7 @@ impl<'m> Builder<'m> {
 
     /// A store that later passes keep as it is.
     #[track_caller]
-    pub fn volatile_store(self, value: Value<'m>, address: Value<'m>) -> crate::llvm::Instruction<'m> {
+    pub(crate) fn volatile_store(self, value: Value<'m>, address: Value<'m>) -> crate::llvm::Instruction<'m> {
         let store = self.store(value, address);
         // SAFETY: it is a store, just made.
         unsafe { LLVMSetVolatile(store.raw(), 1) };
@@ -66,7 +66,7 @@ impl<'m> Builder<'m> {
 
     /// An address as many bytes behind another as an integer of 64 bits says.
     #[track_caller]
-    pub fn behind_by(self, address: Value<'m>, bytes: Value<'m>) -> Value<'m> {
+    pub(crate) fn behind_by(self, address: Value<'m>, bytes: Value<'m>) -> Value<'m> {
         assert!(address.type_of().is_pointer(), "bytes behind what is no address");
         assert!(bytes.type_of().shape() == Shape::Integer(64), "bytes that are no integer of 64 bits");
         let module = self.module();
@@ -80,7 +80,7 @@ impl<'m> Builder<'m> {
 
     /// The integer or address as an integer or address of another type: cut off, or made longer with its sign.
     #[track_caller]
-    pub fn as_type(self, value: Value<'m>, of_type: Type<'m>) -> Value<'m> {
+    pub(crate) fn as_type(self, value: Value<'m>, of_type: Type<'m>) -> Value<'m> {
         self.module().assert_is(of_type.module());
         if value.type_of() == of_type {
             return value;
@@ -103,7 +103,7 @@ impl<'m> Builder<'m> {
 
     /// The integer made longer without sign.
     #[track_caller]
-    pub fn as_unsigned(self, value: Value<'m>, of_type: Type<'m>) -> Value<'m> {
+    pub(crate) fn as_unsigned(self, value: Value<'m>, of_type: Type<'m>) -> Value<'m> {
         match (value.type_of().shape(), of_type.shape()) {
             (Shape::Integer(from), Shape::Integer(to)) if from < to => {
                 let builder = self.raw(&[value]);
@@ -152,7 +152,7 @@ impl<'m> crate::llvm::Function<'m> {
     /// # Panics
     /// When the module defines something else of this name.
     #[must_use]
-    pub fn outside_variable(self, name: &str, bytes: u64) -> Value<'m> {
+    pub(crate) fn outside_variable(self, name: &str, bytes: u64) -> Value<'m> {
         let module = self.as_value().module();
         let name = std::ffi::CString::new(name).expect("a name without zeros");
         // SAFETY: the module is alive, the name is copied, and the type is an array's; a variable of this name is one

@@ -114,7 +114,7 @@ impl Module {
 
     /// The name of the source that it was compiled from.
     #[must_use]
-    pub fn source_name(&self) -> String {
+    pub(crate) fn source_name(&self) -> String {
         let mut length = 0;
         // SAFETY: the module is alive; the text belongs to it.
         unsafe { crate::llvm::owned_text(LLVMGetSourceFileName(self.raw, &raw mut length), length) }
@@ -184,7 +184,7 @@ impl Module {
     /// Changes whenever the control flow of a function or the order of its blocks does: what was found out about them
     /// at another number may be wrong now.
     #[must_use]
-    pub fn flow_changes(&self) -> u64 {
+    pub(crate) fn flow_changes(&self) -> u64 {
         self.flow_changes.get()
     }
 
@@ -269,7 +269,7 @@ fn first_of(text: String, complaints: &RefCell<Vec<String>>) -> String {
 impl Module {
     /// What LLVM complained about since the module was read.
     #[must_use]
-    pub fn complaints(&self) -> Vec<String> {
+    pub(crate) fn complaints(&self) -> Vec<String> {
         self.complaints.borrow().clone()
     }
 }

@@ -65,7 +65,7 @@ impl<'m> Value<'m> {
 
     /// Whether it is an intrinsic function of LLVM's.
     #[must_use]
-    pub fn is_intrinsic(self) -> bool {
+    pub(crate) fn is_intrinsic(self) -> bool {
         // SAFETY: the question is put to functions only.
         unsafe { self.is_function() && LLVMGetIntrinsicID(self.raw) != 0 }
     }
@@ -79,7 +79,7 @@ impl<'m> Value<'m> {
 
     /// The function, if it is one with a body.
     #[must_use]
-    pub fn as_defined_function(self) -> Option<crate::llvm::Function<'m>> {
+    pub(crate) fn as_defined_function(self) -> Option<crate::llvm::Function<'m>> {
         // SAFETY: the second question is put to functions only.
         let defined = unsafe { self.is_function() && !LLVMGetFirstBasicBlock(self.raw).is_null() };
         defined.then(|| crate::llvm::Function::of_raw(self.raw, self.module))
@@ -87,7 +87,7 @@ impl<'m> Value<'m> {
 
     /// Whether it is inline assembly.
     #[must_use]
-    pub fn is_inline_assembly(self) -> bool {
+    pub(crate) fn is_inline_assembly(self) -> bool {
         // SAFETY: the value is alive.
         unsafe { !LLVMIsAInlineAsm(self.raw).is_null() }
     }
@@ -117,7 +117,7 @@ impl<'m> Value<'m> {
 
     /// As [`Value::uses`], unless there are more than `most`.
     #[must_use]
-    pub fn few_uses(self, most: usize) -> Option<Vec<Use<'m>>> {
+    pub(crate) fn few_uses(self, most: usize) -> Option<Vec<Use<'m>>> {
         let mut uses: Vec<Use<'m>> = Vec::new();
         if self.is_constant() {
             return Some(uses);
@@ -152,7 +152,7 @@ impl<'m> Value<'m> {
     /// # Panics
     /// When the types differ, this is a constant, one of them was erased, or they are of two modules.
     #[track_caller]
-    pub fn replace_all_uses_with(self, other: Value<'m>) {
+    pub(crate) fn replace_all_uses_with(self, other: Value<'m>) {
         self.assert_usable_in(other.module);
         other.assert_usable_in(self.module);
         assert!(!self.is_constant(), "a constant is replaced in all of the module");
@@ -166,7 +166,7 @@ impl<'m> Value<'m> {
     /// Whether it is the address of an error result of Swift's convention: it stands in a register, may only be loaded
     /// from, stored to and passed on, and nothing may be put in its place.
     #[must_use]
-    pub fn is_swift_error(self) -> bool {
+    pub(crate) fn is_swift_error(self) -> bool {
         // SAFETY: it is a value, and alive.
         unsafe { lockstep_is_swift_error(self.raw) }
     }
@@ -292,7 +292,7 @@ impl<'m> Type<'m> {
     /// Whether values of it can be stored in memory and joined by a phi: not tokens, labels, metadata, void or
     /// functions.
     #[must_use]
-    pub fn is_first_class(self) -> bool {
+    pub(crate) fn is_first_class(self) -> bool {
         use LLVMTypeKind::*;
         !matches!(
             self.kind(),
@@ -330,19 +330,19 @@ impl<'m> Type<'m> {
 
     /// Whether its values are integers, or vectors of integers.
     #[must_use]
-    pub fn is_integers(self) -> bool {
+    pub(crate) fn is_integers(self) -> bool {
         matches!(self.scalar().kind(), LLVMTypeKind::LLVMIntegerTypeKind)
     }
 
     /// Whether its values are addresses, or vectors of addresses.
     #[must_use]
-    pub fn is_pointers(self) -> bool {
+    pub(crate) fn is_pointers(self) -> bool {
         self.scalar().is_pointer()
     }
 
     /// Whether its values have a size in memory.
     #[must_use]
-    pub fn is_sized(self) -> bool {
+    pub(crate) fn is_sized(self) -> bool {
         // SAFETY: types live as long as the context.
         unsafe { LLVMTypeIsSized(self.raw) != 0 }
     }
