@@ -2,7 +2,7 @@
 //! helped and what did not, and words for what went wrong.
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use serde_json::Value;
 
@@ -204,12 +204,13 @@ fn cc_says_where_the_compilers_words_go_and_which_pass_changed_nothing() {
         assert!(output.status.success() && said(&output).is_empty(), "checks of a compiler would fail: {output:?}");
         // `script` gives the command a terminal.
         let typed = format!("{} {}", env!("CARGO_BIN_EXE_lockstep"), all.join(" "));
-        let output = Command::new("script").args(["-qec", &typed, "/dev/null"]).output().expect("script runs");
+        let output =
+            std::process::Command::new("script").args(["-qec", &typed, "/dev/null"]).output().expect("script runs");
         assert!(output.status.success(), "{output:?}");
         String::from_utf8(output.stdout).unwrap()
     };
     assert!(compiled(&["-O1"]).starts_with("lockstep: the pass meld changed nothing: "));
     assert_eq!(compiled(&["-O1", "-c"]), "", "a build of many files would say it of most");
-    let ran = Command::new(&to).output();
+    let ran = std::process::Command::new(&to).output();
     assert!(ran.is_err() || !ran.unwrap().status.success(), "the last was an object");
 }
