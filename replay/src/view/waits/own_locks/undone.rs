@@ -23,6 +23,9 @@ use super::by_block::{Act, ByBlock};
 /// Words of a thread that are looked at.
 const MOST_WORDS: usize = 1 << 12;
 
+/// How many instructions that change a word are told apart.
+const MOST_PLACES: usize = 16;
+
 /// What an instruction may do to such a word.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Does {
@@ -121,8 +124,9 @@ struct Use {
     looked: Option<(Pc, Step)>,
     /// What looked and changed it.
     undoes: Option<Pc>,
-    /// How often it changed the word after a look.
-    undone: u32,
+    /// What changed the word after a look, and what did without one.
+    undone: FxHashSet<Pc>,
+    strays: FxHashSet<Pc>,
 }
 
 /// What a thread does with words that may be locks.
@@ -152,7 +156,10 @@ impl Uses {
                 _ => false,
             };
             if undoes {
-                used.undone += u32::from(used.looked.take().is_some());
+                let those = if used.looked.take().is_some() { &mut used.undone } else { &mut used.strays };
+                if those.len() < MOST_PLACES {
+                    those.insert(*pc);
+                }
                 used.undoes = does.decides.then_some(*pc);
             } else if used.looked.is_some() || used.undoes != Some(*pc) {
                 // Else it tries again to change it back.
@@ -168,7 +175,8 @@ pub(super) fn doubtful<'a>(threads: impl Iterator<Item = &'a Uses>) -> FxHashSet
     let mut of_word: FxHashMap<u64, (bool, usize)> = FxHashMap::default();
     for (word, used) in threads.flat_map(|thread| &thread.words) {
         let (all, threads) = of_word.entry(*word).or_insert((true, 0));
-        *all &= used.undone > 0 && used.looked.is_none();
+        // What adds to a word again and again undoes nothing.
+        *all &= used.looked.is_none() && !used.undone.is_empty() && used.undone.is_disjoint(&used.strays);
         *threads += 1;
     }
     of_word.into_iter().filter(|(_, (all, threads))| *all && *threads > 1).map(|(word, _)| word).collect()
@@ -224,15 +232,21 @@ mod tests {
 
     #[test]
     fn several_threads_look_and_change_it_again_each_time() {
-        let used = |undone, has_looked: bool| {
+        let used = |undone: &[u64], strays: &[u64], has_looked: bool| {
             let looked = has_looked.then_some((Pc(1), Step::Other));
-            Uses { words: [(64, Use { undone, looked, ..Use::default() })].into_iter().collect(), last: None }
+            let [undone, strays] = [undone, strays].map(|pcs| pcs.iter().copied().map(Pc).collect());
+            let used = Use { undone, strays, looked, ..Use::default() };
+            Uses { words: [(64, used)].into_iter().collect(), last: None }
         };
         let are = |threads: &[Uses]| doubtful(threads.iter()).contains(&64);
-        let good = used(2, false);
+        let good = used(&[2], &[3], false);
         assert!(are(&[good.clone(), good.clone()]));
         assert!(!are(std::slice::from_ref(&good)), "nobody else");
-        assert!(!are(&[good.clone(), used(1, true)]), "one looks last, as who counts references, or takes work");
-        assert!(!are(&[good, used(0, false)]));
+        assert!(
+            !are(&[good.clone(), used(&[2], &[], true)]),
+            "one looks last, as who counts references, or takes work"
+        );
+        assert!(!are(&[good.clone(), used(&[2], &[2], false)]), "one changes it again and again, as who adds up");
+        assert!(!are(&[good, used(&[], &[3], false)]));
     }
 }
