@@ -117,8 +117,6 @@ pub(super) fn keep(all: &mut ByBlock<Does>) {
 /// What a thread does with a word.
 #[derive(Clone, Debug, Default)]
 struct Use {
-    /// How it was found when it was looked at last.
-    at: Option<At>,
     size: u16,
     /// It has looked so, and not changed the word since.
     looked: Option<(Pc, Step)>,
@@ -133,16 +131,13 @@ struct Use {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Uses {
     words: FxHashMap<u64, Use>,
-    /// The word at which it has looked last.
-    last: Option<u64>,
 }
 
 impl Uses {
     /// The thread runs so many instructions of a block that may act on such words, with these addresses.
     pub fn block(&mut self, acts: &Acts, block: (BlockId, usize), addresses: &[u64]) {
         for (Act { pc, does, .. }, recorded) in acts.undone.ran(block, addresses) {
-            let of_last = || self.last.filter(|word| does.at.is_some() && self.words[word].at == does.at);
-            let Some(word) = recorded.or(does.place).or_else(of_last) else { continue };
+            let Some(word) = recorded.or(does.place) else { continue };
             if does.decides && self.words.len() < MOST_WORDS {
                 self.words.entry(word).or_default();
             }
@@ -163,8 +158,7 @@ impl Uses {
                 used.undoes = does.decides.then_some(*pc);
             } else if used.looked.is_some() || used.undoes != Some(*pc) {
                 // Else it tries again to change it back.
-                (used.at, used.size, used.looked) = (does.at, does.size, Some((*pc, does.step)));
-                self.last = Some(word);
+                (used.size, used.looked) = (does.size, Some((*pc, does.step)));
             }
         }
     }
@@ -236,7 +230,7 @@ mod tests {
             let looked = has_looked.then_some((Pc(1), Step::Other));
             let [undone, strays] = [undone, strays].map(|pcs| pcs.iter().copied().map(Pc).collect());
             let used = Use { undone, strays, looked, ..Use::default() };
-            Uses { words: [(64, used)].into_iter().collect(), last: None }
+            Uses { words: [(64, used)].into_iter().collect() }
         };
         let are = |threads: &[Uses]| doubtful(threads.iter()).contains(&64);
         let good = used(&[2], &[3], false);
