@@ -192,6 +192,8 @@ fn a_folder_that_does_not_exist_is_said_before_the_work() {
 #[cfg(feature = "transform")]
 #[test]
 fn cc_says_where_the_compilers_words_go_and_which_pass_changed_nothing() {
+    use std::process::Command;
+
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("plain.c");
     std::fs::write(&source, "int main(int argc, char **argv) {\n    return argc - 1;\n}\n").unwrap();
@@ -204,13 +206,12 @@ fn cc_says_where_the_compilers_words_go_and_which_pass_changed_nothing() {
         assert!(output.status.success() && said(&output).is_empty(), "checks of a compiler would fail: {output:?}");
         // `script` gives the command a terminal.
         let typed = format!("{} {}", env!("CARGO_BIN_EXE_lockstep"), all.join(" "));
-        let output =
-            std::process::Command::new("script").args(["-qec", &typed, "/dev/null"]).output().expect("script runs");
+        let output = Command::new("script").args(["-qec", &typed, "/dev/null"]).output().expect("script runs");
         assert!(output.status.success(), "{output:?}");
         String::from_utf8(output.stdout).unwrap()
     };
     assert!(compiled(&["-O1"]).starts_with("lockstep: the pass meld changed nothing: "));
     assert_eq!(compiled(&["-O1", "-c"]), "", "a build of many files would say it of most");
-    let ran = std::process::Command::new(&to).output();
+    let ran = Command::new(&to).output();
     assert!(ran.is_err() || !ran.unwrap().status.success(), "the last was an object");
 }

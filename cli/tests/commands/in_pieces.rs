@@ -6,21 +6,18 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use replay::Batch;
 use replay::view::{CutInto, Lanes, Region, View, ViewOptions};
 use trace_format::Trace;
 
+use crate::drawn_loops;
 use crate::support::{SLEEP_SOON, has_openmp_of_clang, root};
-
-/// The displacement of the long nop that a turn runs.
-const MARK: i64 = 0x1234_5678;
 
 /// A program of cli/tests/lanes that is traced.
 struct Traced {
     _folder: tempfile::TempDir,
     trace: PathBuf,
     /// The turns that it has printed, sorted.
-    printed: Vec<usize>,
+    printed: Vec<u32>,
 }
 
 impl Traced {
@@ -44,34 +41,20 @@ impl Traced {
     }
 
     /// The turns of its lanes, sorted, and why the verdict is withheld, if it is.
-    fn turns(&self, lanes: Lanes, region: Region) -> (Vec<usize>, Option<String>) {
+    fn turns(&self, lanes: Lanes, region: Region) -> (Vec<u32>, Option<String>) {
         let options = ViewOptions { lanes, region, ..ViewOptions::default() };
         let view = View::new(&Trace::open(Path::new(&self.trace)).unwrap(), &options).unwrap();
-        let segments = view.segments();
-        let is_mark = |instruction: &machine::Instruction| {
-            instruction.address().is_some_and(|address| address.displacement == MARK)
-        };
-        let marks: Vec<usize> =
-            segments.iter().map(|(id, _)| segments.listing(id).iter().flatten().filter(is_mark).count()).collect();
-        let of_lane = |lane: usize| {
-            let (mut stream, mut batch, mut count) = (view.stream(lane), Batch::default(), 0);
-            while stream.next_batch(&mut batch).unwrap() {
-                let ran = batch.codes.iter().filter_map(|code| code.as_segment());
-                count += ran.map(|id| marks[id.0 as usize]).sum::<usize>();
-            }
-            count
-        };
         let withheld = view.summary().cut.as_ref().and_then(CutInto::withheld).map(str::to_owned);
-        (sorted((0..view.lanes().len()).map(of_lane)), withheld)
+        (sorted(drawn_loops::turns(&view).into_iter()), withheld)
     }
 
-    fn calls(&self) -> (Vec<usize>, Option<String>) {
+    fn calls(&self) -> (Vec<u32>, Option<String>) {
         self.turns(Lanes::Calls, "body".parse().unwrap())
     }
 }
 
-fn sorted(numbers: impl Iterator<Item = usize>) -> Vec<usize> {
-    let mut all: Vec<usize> = numbers.collect();
+fn sorted(numbers: impl Iterator<Item = u32>) -> Vec<u32> {
+    let mut all: Vec<u32> = numbers.collect();
     all.sort_unstable();
     all
 }
@@ -107,7 +90,7 @@ fn a_task_that_is_run_where_it_is_made_is_a_lane_if_the_trace_has_it() {
             let (lanes, withheld) = traced.turns(Lanes::Tasks, Region::Auto);
             let about = format!("{compiler} {level}: {lanes:?}");
             if (compiler, level) == ("clang-19", "-O2") {
-                let sums = [&lanes, &traced.printed].map(|turns| turns.iter().sum::<usize>());
+                let sums = [&lanes, &traced.printed].map(|turns| turns.iter().sum::<u32>());
                 assert_eq!(sums[0], sums[1], "{about}");
                 assert!(lanes.len() < traced.printed.len(), "{about}");
             } else {

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use replay::Batch;
-use replay::view::{CodeFilter, CutInto, Lanes, ViewOptions, WhichLoops};
+use replay::view::{CodeFilter, CutInto, Lanes, View, ViewOptions, WhichLoops};
 use trace_format::Trace;
 
 use self::program::{MARK, Program, program};
@@ -42,12 +42,8 @@ fn built_and_traced(program: &Program, folder: &Path) -> String {
     trace
 }
 
-/// By launch, by lane: how often it runs the mark; or what is said in place of lanes. With what is said of the lanes.
-fn marks(trace: &str) -> Result<(Vec<Vec<u32>>, Option<String>), String> {
-    let trace = Trace::open(Path::new(trace)).unwrap();
-    let lanes = Lanes::Iterations(WhichLoops::Worksharing);
-    let options = ViewOptions { lanes, code: CodeFilter::Main, ..ViewOptions::default() };
-    let (view, _) = verdict::lanes::view(&trace, &options).map_err(|error| error.to_string())?;
+/// By lane: how often it runs the mark.
+pub(crate) fn turns(view: &View) -> Vec<u32> {
     let segments = view.segments();
     let is_mark =
         |instruction: machine::Instruction| instruction.address().is_some_and(|address| address.displacement == MARK);
@@ -63,10 +59,20 @@ fn marks(trace: &str) -> Result<(Vec<Vec<u32>>, Option<String>), String> {
         }
         count
     };
+    (0..view.lanes().len()).map(of_lane).collect()
+}
+
+/// By launch, by lane: how often it runs the mark; or what is said in place of lanes. With what is said of the lanes.
+fn marks(trace: &str) -> Result<(Vec<Vec<u32>>, Option<String>), String> {
+    let trace = Trace::open(Path::new(trace)).unwrap();
+    let lanes = Lanes::Iterations(WhichLoops::Worksharing);
+    let options = ViewOptions { lanes, code: CodeFilter::Main, ..ViewOptions::default() };
+    let (view, _) = verdict::lanes::view(&trace, &options).map_err(|error| error.to_string())?;
+    let turns = turns(&view);
     let numbers: Vec<usize> = (0..view.lanes().len()).collect();
     let launches = numbers.chunk_by(|a, b| view.lanes()[*a].generation == view.lanes()[*b].generation);
     let withheld = view.summary().cut.as_ref().and_then(CutInto::withheld).map(str::to_owned);
-    Ok((launches.map(|lanes| lanes.iter().map(|lane| of_lane(*lane)).collect()).collect(), withheld))
+    Ok((launches.map(|lanes| lanes.iter().map(|lane| turns[*lane]).collect()).collect(), withheld))
 }
 
 fn found(program: &Program, folder: &Path) -> Found {

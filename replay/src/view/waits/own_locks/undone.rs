@@ -52,14 +52,16 @@ enum Step {
     Other,
 }
 
-pub(super) fn does(code: &[Option<Instruction>], number: usize) -> Option<Does> {
+/// What the instruction of this number may do, whose address is recorded or not.
+pub(super) fn does(code: &[Option<Instruction>], number: usize, is_recorded: bool) -> Option<Does> {
     let one = code[number]?;
     let memory = one.address().filter(|memory| !memory.is_in_frame())?;
     if !one.memory().iter().any(|memory| memory.access.writes) {
         return None;
     }
     let is_atomic = one.is_atomic();
-    if !is_atomic && (one.kind() != Kind::Plain || one.is_of_stack()) {
+    let is_seen = is_recorded || one.place().is_some();
+    if !is_seen || !is_atomic && (one.kind() != Kind::Plain || one.is_of_stack()) {
         return None;
     }
     let [base, index] = [memory.base, memory.index].map(|part| part.map(|part| part.register));
@@ -101,8 +103,10 @@ fn is_looked_at(code: &[Option<Instruction>], number: usize, one: Instruction) -
     written != 0 && code.last().copied().flatten().is_none_or(|last| last.kind() == Kind::Plain)
 }
 
-/// Which of all such instructions are looked at: plain stores where some atomic one finds its word alike.
+/// Which of all such instructions are looked at: plain ones where some atomic one finds its word alike. In a trace with
+/// addresses most others would be, too.
 pub(super) fn keep(all: &mut ByBlock<Does>) {
+    all.keep_if_any(|one| one.decides);
     let atomic: Vec<Does> = all.acts.iter().map(|act| act.does).filter(|does| does.is_atomic).collect();
     let places: FxHashSet<(u64, u16)> = atomic.iter().filter_map(|one| Some((one.place?, one.size))).collect();
     let ats: FxHashSet<(At, u16)> = atomic.iter().filter_map(|one| Some((one.at?, one.size))).collect();
@@ -110,7 +114,6 @@ pub(super) fn keep(all: &mut ByBlock<Does>) {
         let by_place = one.place.is_some_and(|place| places.contains(&(place, one.size)));
         by_place || one.at.is_some_and(|at| ats.contains(&(at, one.size)))
     };
-    all.keep_if_any(|one| one.decides);
     all.retain(|one| one.is_atomic || is_alike(one));
 }
 
@@ -185,7 +188,7 @@ mod tests {
     fn decides(bytes: &[u8]) -> Option<bool> {
         let table = Table::row(Pc(0x100), bytes);
         let code: Vec<_> = table.all().iter().collect();
-        does(&code, 0).map(|does| does.decides)
+        does(&code, 0, true).map(|does| does.decides)
     }
 
     #[test]
@@ -206,6 +209,8 @@ mod tests {
         assert_eq!(decides(&[0x89, 0x0f]), Some(false), "mov [rdi], ecx");
         assert_eq!(decides(&[0x8b, 0x0f]), None, "mov ecx, [rdi]");
         assert_eq!(decides(&[0x89, 0x4d, 0xf8]), None, "mov [rbp-8], ecx");
+        let table = Table::row(Pc(0x100), &[0x89, 0x0f]);
+        assert!(does(&table.all().iter().collect::<Vec<_>>(), 0, false).is_none(), "nobody knows where");
     }
 
     #[test]
@@ -213,7 +218,7 @@ mod tests {
         let step = |bytes: &[u8]| {
             let table = Table::row(Pc(0x100), bytes);
             let code: Vec<_> = table.all().iter().collect();
-            does(&code, code.len() - 2).unwrap().step
+            does(&code, code.len() - 2, true).unwrap().step
         };
         let exchanged = |before: &[u8]| step(&[before, &[0xf0, 0x0f, 0xb1, 0x17, 0x75, 0xf8]].concat());
         assert_eq!(exchanged(&[0x89, 0xc2, 0x83, 0xe2, 0xfe]), Step::Down, "mov edx, eax; and edx, -2");
