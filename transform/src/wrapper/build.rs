@@ -39,7 +39,7 @@ pub struct Build {
     /// Whether the iterations of OpenMP's loops are marked, for `replay --lanes marks`. Default: no.
     pub marks_iterations: bool,
     /// A folder for the IR from which code is generated, a file per compile job. Lines of the code are then numbers of
-    /// instructions of that file ([`crate::llvm::Module::number_places`]). Default: none.
+    /// instructions of that file. Default: none.
     pub keep_ir: Option<PathBuf>,
     /// The compiler's command line, without its name.
     pub arguments: Vec<OsString>,

@@ -212,20 +212,21 @@ fn acts(code: &[Option<Instruction>], at: usize, one: Instruction, leading: Opti
     Some(OnWord { does, is_open, only_gives, is_store: false, place: one.place(), size, at: by_register(one) })
 }
 
-/// Whether what the exchange of this number finds may be looked at: if not, it stores something that others wait for.
-fn is_looked_at(code: &[Option<Instruction>], at: usize, one: Instruction) -> bool {
-    let Some(register) = one.register(1).or_else(|| one.register(0)).map(|part| part.register) else { return true };
+/// Whether what the atomic instruction of this number finds may be looked at, in its registers or the flags. If not, an
+/// exchange stores something that others wait for. Who adds and asks for the number that was there looks, wherever.
+pub(super) fn is_looked_at(code: &[Option<Instruction>], at: usize, one: Instruction) -> bool {
+    let mut written = one.writes();
     for behind in &code[at + 1..] {
         let Some(behind) = behind else { return true };
-        let returns = behind.kind() == Kind::Return && register == Register::AX;
-        if returns || behind.reads() & register.bit() != 0 {
+        let returns = behind.kind() == Kind::Return && written & Register::AX.bit() != 0;
+        if returns || behind.reads() & written != 0 {
             return true;
-        } else if behind.writes() & register.bit() != 0 {
-            return false;
         }
+        written &= !behind.writes();
     }
-    // The block was cut there, or leads somewhere.
-    code.last().copied().flatten().is_none_or(|last| last.kind() == Kind::Plain)
+    // The block was cut there, or leads somewhere. No code reads flags behind a branch.
+    let is_open = code.last().copied().flatten().is_none_or(|last| last.kind() == Kind::Plain);
+    written & !one.flags_written() != 0 && (is_open || one.operation() == Operation::ExchangeAdd)
 }
 
 /// What the instruction of this number does, if it may write 0 to memory outside of the frame.

@@ -17,7 +17,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::{BlockId, Kind, Pc};
 
 use super::super::values::adds;
-use super::acts::{Acts, constant};
+use super::acts::{Acts, constant, is_looked_at};
 use super::by_block::{Act, ByBlock};
 
 /// Words of a thread that are looked at.
@@ -86,21 +86,6 @@ fn step(code: &[Option<Instruction>], number: usize, one: Instruction) -> Step {
         }
         _ => Step::Other,
     }
-}
-
-/// Whether something reads the flags or the registers that the instruction wrote.
-fn is_looked_at(code: &[Option<Instruction>], number: usize, one: Instruction) -> bool {
-    let mut written = one.writes();
-    for behind in &code[number + 1..] {
-        let Some(behind) = behind else { return true };
-        if behind.reads() & written != 0 || behind.kind() == Kind::Return && written & Register::AX.bit() != 0 {
-            return true;
-        }
-        written &= !behind.writes();
-    }
-    // Flags are not read behind a block's end, but where it was cut.
-    written &= !one.flags_written();
-    written != 0 && code.last().copied().flatten().is_none_or(|last| last.kind() == Kind::Plain)
 }
 
 /// Which of all such instructions are looked at: plain ones where some atomic one finds its word alike. In a trace with
@@ -206,6 +191,7 @@ mod tests {
             "lock xadd; test edx, edx; jne"
         );
         assert_eq!(decides(&[0xf0, 0x0f, 0xc1, 0x17, 0x89, 0xc2, 0xc3]), Some(false), "lock xadd; mov edx, eax; ret");
+        assert_eq!(decides(&[0xf0, 0x0f, 0xc1, 0x17, 0xeb, 5]), Some(true), "lock xadd; jmp: who asks for it looks");
         assert_eq!(decides(&[0x89, 0x0f]), Some(false), "mov [rdi], ecx");
         assert_eq!(decides(&[0x8b, 0x0f]), None, "mov ecx, [rdi]");
         assert_eq!(decides(&[0x89, 0x4d, 0xf8]), None, "mov [rbp-8], ecx");
