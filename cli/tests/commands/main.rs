@@ -46,5 +46,6 @@ mod unmarked;
 mod unwritable;
 mod verdict;
 mod waits;
+mod waits_said;
 mod widths;
 mod windows;

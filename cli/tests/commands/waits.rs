@@ -102,13 +102,13 @@ const MEETINGS: [(Kind, Form); 7] = [
     (Kind { holders: 2.0, ..kind("doacross, by two", 23) }, Form::Chain),
 ];
 
-fn traced(program: &str, arguments: &[&str], folder: &Path) -> String {
+pub(super) fn traced(program: &str, arguments: &[&str], folder: &Path) -> String {
     let trace = folder.join("t.bin").to_str().unwrap().to_owned();
     succeed("trace", &[&["-o", &trace, "--", program], arguments].concat());
     trace
 }
 
-fn built(source: &str, compiler: &[&str], flags: &[&str], folder: &Path) -> String {
+pub(super) fn built(source: &str, compiler: &[&str], flags: &[&str], folder: &Path) -> String {
     let source = root().join("cli/tests/programs/waits").join(source);
     let program = folder.join("program").to_str().unwrap().to_owned();
     let mut command = Command::new(compiler[0]);
@@ -371,29 +371,6 @@ fn locks_at_which_threads_queue_and_barriers_made_of_atomics_are_known() {
     );
 }
 
-#[test]
-fn a_runtime_that_waits_and_an_operation_that_is_tried_again_are_no_waits_of_lanes() {
-    let compilers: &[(&str, &str)] = &[("gcc", "-fopenmp"), ("clang-19", "-fopenmp=libomp")];
-    for (compiler, openmp) in compilers.iter().filter(|(one, _)| *one == "gcc" || has_openmp_of_clang()) {
-        let (_, said) = verdict("omp_reduction.c", &[compiler], &["-O2", "-w", openmp]);
-        assert!(!said.contains("does not order"), "{compiler}: {said}");
-        assert!(!said.contains("do not wait for each other"), "{compiler}: {said}");
-    }
-}
-
-#[test]
-fn the_verdict_says_where_lanes_wait_in_loops_that_order_nothing() {
-    // Each thread waits for the one before it, or for a flag or number of another.
-    for (optimisation, kind) in [("-O0", 14), ("-O2", 14), ("-O2", 16), ("-O2", 17)] {
-        let kind = format!("-DKIND={kind}");
-        let (_, said) = verdict("atomics.cpp", &["g++"], &[optimisation, "-w", "-pthread", &kind, "-DFORM=1"]);
-        assert!(said.contains("waits until another thread writes something"), "{said}");
-        assert!(said.contains("at most ") && !said.contains("very well"), "{said}");
-    }
-    let (_, said) = verdict("atomics.cpp", &["g++"], &["-O0", "-w", "-pthread", "-DKIND=0", "-DFORM=1"]);
-    assert!(!said.contains("waits until another thread"), "{said}");
-}
-
 /// Every kind in every form, by both compilers, with and without optimisation: `scripts/check-waits`.
 #[test]
 #[ignore = "takes minutes"]
@@ -449,52 +426,4 @@ fn every_program_of_the_judge_is_right() {
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("table.tsv"), lines.collect::<String>()).unwrap();
     all_right(all.into_iter().map(|(_, wrong)| wrong));
-}
-
-/// The verdict on a program: what is said first, and its efficiency.
-fn verdict(source: &str, compiler: &[&str], flags: &[&str]) -> (f64, String) {
-    let folder = tempfile::tempdir().unwrap();
-    let program = built(source, compiler, flags, folder.path());
-    let trace = traced(&program, &[], folder.path());
-    let json: Value = serde_json::from_str(&succeed("replay", &["--json", &trace])).unwrap();
-    let said = json["verdict"].to_string();
-    (json["verdict"]["efficiency"].as_f64().unwrap(), said)
-}
-
-#[test]
-fn rusts_mutex_is_taken_by_one_lane_at_a_time_and_the_verdict_says_that_it_only_looks_like_a_lock() {
-    let (efficiency, said) = verdict("rust_locks.rs", &["rustc", "--edition", "2021"], &["-O"]);
-    assert!((efficiency - 0.125).abs() < 0.01 && said.contains("looks like a lock"), "{said}");
-}
-
-#[test]
-fn a_lock_at_which_nobody_had_to_wait_is_one_where_threads_queue_and_else_may_be_one() {
-    let all = (0..7).map(|kind| (kind, ["g++", "clang++-19"][kind % 2]));
-    for (kind, compiler) in all.chain([(0, "clang++-19"), (1, "g++")]) {
-        let (_, said) = verdict("seldom.cpp", &[compiler], &["-O2", "-w", "-pthread", &format!("-DKIND={kind}")]);
-        let [what, at_most] = if kind < 2 { ["looks like a lock", "false"] } else { ["may be locks", "true"] };
-        assert!(said.contains(what) && said.contains(&format!("\"is_at_most\":{at_most}")), "{kind}: {said}");
-    }
-}
-
-#[test]
-fn atomics_that_look_like_locks_are_none() {
-    for (compiler, optimisation) in [("g++", "-O0"), ("g++", "-O2"), ("clang++-19", "-O2")] {
-        let (_, said) = verdict("no_locks.cpp", &[compiler], &[optimisation, "-w", "-std=c++17", "-pthread"]);
-        let is_none = !said.contains("looks like a lock") && said.contains("\"is_at_most\":false");
-        assert!(is_none && !said.contains("\"locks\":{"), "{compiler} {optimisation}: {said}");
-    }
-}
-
-#[test]
-fn an_endless_loop_that_does_nothing_is_waiting_and_quickly_passed_over() {
-    for optimisation in ["-O0", "-O2"] {
-        let folder = tempfile::tempdir().unwrap();
-        let program = built("empty_spin.c", &["gcc"], &["-pthread", optimisation], folder.path());
-        let trace = traced(&program, &[], folder.path());
-        let json: Value = serde_json::from_str(&succeed("replay", &["--json", "-H", "minpc", &trace])).unwrap();
-        let kept = json["results"][0]["thread_instructions"].as_u64().unwrap();
-        assert!(kept < 200_000, "{}", json["view"]);
-        assert!(json["view"].as_str().unwrap().contains("spin-waiting"), "{}", json["view"]);
-    }
 }

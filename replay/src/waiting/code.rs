@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::{OnceLock, PoisonError, RwLock};
 
 use flowgraph::{Builder, Components, NodeId};
-use heuristics::{SegmentId, SegmentTable};
+use heuristics::{Segment, SegmentId, SegmentTable};
 use machine::{Instruction, Operation, Register};
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::{BlockId, Kind, ModuleRole, Pc, Trace};
@@ -50,6 +50,8 @@ pub(crate) struct Code<'a> {
     can_wait: Vec<bool>,
     /// By block: whether one of its segments can.
     blocks: Vec<bool>,
+    /// By segment that can: whether it ends with a branch that may lead back to another.
+    pub(super) leads_back: Vec<bool>,
     /// By address.
     signs: Vec<(Pc, Sign)>,
     /// Segments that the user named as waiting.
@@ -100,6 +102,11 @@ impl<'a> Code<'a> {
         signs.sort_unstable();
         signs.dedup();
         keep_cycles(trace, table, &targets, &mut can_wait);
+        let leads_back = |(id, of): (SegmentId, &Segment)| {
+            let is_back = |way: &Pc| *way < of.start() && starts.contains_key(way);
+            can_wait[id.0 as usize] && of.ways.is_some_and(|ways| ways.iter().any(is_back))
+        };
+        let leads_back = table.iter().map(leads_back).collect();
         let blocks = trace.blocks().iter();
         let blocks = blocks.map(|(id, _)| table.of_block(id).iter().any(|s| can_wait[s.0 as usize])).collect();
         let holds = |s: &SegmentId| table[*s].instructions.iter().any(|i| named.contains(&i.pc));
@@ -118,6 +125,7 @@ impl<'a> Code<'a> {
             loader,
             can_wait,
             blocks,
+            leads_back,
             signs,
             named,
             targets,
@@ -146,22 +154,6 @@ impl<'a> Code<'a> {
     /// The constant that a general register holds at an address, whichever way led there.
     pub fn constant_at(&self, pc: Pc, register: usize) -> Option<u64> {
         reaching_constants::constant_at(pc, register, self, self.leading.get_or_init(|| Leading::of(self)))
-    }
-
-    /// Where loops of one segment begin that only memory ends, and which change none: whoever comes there waits for
-    /// others, also where it finds the wait over.
-    pub fn lone_waits(&self) -> FxHashSet<Pc> {
-        let is_known = |pc| self.trace.module_of(pc).is_none_or(trace_format::Module::has_known_locks);
-        let all = self.table.iter().filter(|(id, segment)| {
-            let start = segment.start();
-            segment.ways.is_some_and(|ways| ways.contains(&start)) && !is_known(start) && self.can_wait(*id)
-        });
-        // What tries to change memory is a lock by its form, or work.
-        let waits = all.filter(|(id, _)| {
-            self.decode(*id).is_some_and(|listing| !listing.iter().any(|one| one.is_atomic()))
-                && self.candidate(&[*id].into()).is_some_and(|one| !one.found.carries && !one.found.is_endless)
-        });
-        waits.map(|(_, segment)| segment.start()).collect()
     }
 
     /// The segments that start at an address.
@@ -282,11 +274,17 @@ pub(super) struct Whole {
     /// The first of those.
     pub first_left: usize,
     pub has_cut: bool,
+    /// The segments that have another behind them, and may lead back.
+    pub leading_back: Vec<SegmentId>,
 }
 
 impl Whole {
     fn of(segments: &[SegmentId], code: &Code) -> Whole {
-        let mut whole = Whole { again: Vec::new(), before: 0, before_count: 0, left: 0, first_left: 0, has_cut: false };
+        let leading_back =
+            segments[..segments.len() - 1].iter().copied().filter(|one| code.leads_back[one.0 as usize]).collect();
+        let (before, before_count, left, first_left) = (0, 0, 0, 0);
+        let mut whole =
+            Whole { again: Vec::new(), before, before_count, left, first_left, has_cut: false, leading_back };
         for (i, segment) in segments.iter().enumerate() {
             if !code.can_wait(*segment) {
                 (whole.has_cut, whole.left, whole.first_left) = (true, 0, i + 1);

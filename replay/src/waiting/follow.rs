@@ -2,13 +2,14 @@
 //! read later.
 
 use heuristics::SegmentId;
-use rustc_hash::FxHashMap;
-use trace_format::{BlockId, SpEffect};
+use rustc_hash::{FxHashMap, FxHashSet};
+use trace_format::{BlockId, Pc, SpEffect};
 
 use super::candidate::{Candidate, Going, Met};
 use super::code::{Code, bit};
 use super::cycle::{MOST_SEGMENTS, Turn, Turns, canonical, leads_to};
 use super::live_out::{EVERYTHING, LiveOut, follow};
+use super::lone::Passes;
 use super::registers::Registers;
 
 /// Turns that are told apart in one thread; further ones are taken for work.
@@ -53,6 +54,8 @@ pub(crate) struct Follower<'a> {
     refused: Vec<u32>,
     /// By block: whether all of its segments were refused so often that they are no longer looked at.
     all_refused: Vec<bool>,
+    /// What waits it has passed by.
+    passes: Passes,
     going: Option<Going>,
     watched: Vec<LiveOut>,
     watching: Registers,
@@ -79,6 +82,7 @@ impl<'a> Follower<'a> {
             by_segments: FxHashMap::default(),
             refused: vec![0; code.table.len()],
             all_refused: vec![false; code.block_count()],
+            passes: Passes::new(code),
             going: None,
             watched: Vec::new(),
             watching: 0,
@@ -94,6 +98,10 @@ impl<'a> Follower<'a> {
         // Who is followed nowhere need not be followed back.
         self.was_elsewhere &= !self.watched.is_empty();
         self.left.1 = self.left.1.saturating_sub(1);
+        if self.going.is_none() && self.passes.may_pass(self.latest, block, self.code) {
+            self.catch_up();
+            return self.segments(segments);
+        }
         if self.going.is_none() && self.watching == 0 && !self.code.can_block_wait(block) {
             self.went(segments[0]);
             self.forget();
@@ -251,6 +259,7 @@ impl<'a> Follower<'a> {
             if self.watching != 0 {
                 self.watch(*first, false);
             }
+            self.passes.go_on(&self.run, self.code);
             self.went(*first);
             if !self.code.can_wait(*first) {
                 self.forget();
@@ -455,12 +464,16 @@ impl<'a> Follower<'a> {
         self.watching = self.watched.iter().fold(0, |all, watched| all | watched.wants());
     }
 
-    /// The turns that could be waiting, and what the thread made of them.
-    pub fn finish(mut self) -> Turns {
+    /// The turns that could be waiting, and what the thread made of them; and where loops end in which it would have
+    /// waited.
+    pub fn finish(mut self) -> (Turns, FxHashSet<Pc>) {
         self.interrupt();
         for watched in &self.watched {
             self.candidates[watched.turn].found.was_followed = true;
         }
-        self.candidates.into_iter().map(|candidate| (candidate.segments, candidate.found)).collect()
+        (
+            self.candidates.into_iter().map(|candidate| (candidate.segments, candidate.found)).collect(),
+            self.passes.waits,
+        )
     }
 }

@@ -21,6 +21,7 @@ mod follow;
 mod live_out;
 mod liveness;
 mod lock_outcome;
+mod lone;
 mod loop_effects;
 mod reaching_constants;
 mod registers;
@@ -66,7 +67,7 @@ pub(crate) struct Waiting {
 }
 
 impl Waiting {
-    /// Of these turns, and of loops that begin at these places.
+    /// Of these turns, and of the segments at these places.
     pub fn new(turns: impl Iterator<Item = Turn>, lone: &FxHashSet<Pc>, table: &SegmentTable) -> Waiting {
         let mut all = Waiting { turns: turns.collect(), ..Waiting::default() };
         if all.turns.is_empty() && lone.is_empty() {
@@ -183,7 +184,7 @@ mod tests {
         for _ in 0..3 {
             let mut follower = Follower::new(&code);
             (0..20).for_each(|_| ring.iter().for_each(|block| follower.block(*block)));
-            assert!(follower.finish().is_empty());
+            assert!(follower.finish().0.is_empty());
         }
         assert_eq!(code.judgements.load(Ordering::Relaxed), 1);
     }

@@ -1,10 +1,12 @@
 // A lock (KIND) at which hardly anybody ever waits: threads come one after another. 0 tickets, by plain loads; 1
 // Mellor-Crummey and Scott's; 2 the owner's number; 3 how many hold it; 4 how many may come; 5 who writes by a sequence; 6
-// a bit that is set and cleared by comparison.
+// a bit that is set and cleared by comparison; 7 a filter after Peterson, of loads and stores alone; 8 a turn that is
+// handed on.
 #include <atomic>
 #include <pthread.h>
 #include <sched.h>
 
+static thread_local long who;
 #if KIND == 0
 static std::atomic<int> tickets, serving;
 static int mine;
@@ -63,6 +65,29 @@ static void give() {
     while (!bits.compare_exchange_strong(before, before & ~1ul)) {
     }
 }
+#elif KIND == 7
+enum { THREADS = 8 };
+static std::atomic<int> levels[THREADS], last_at[THREADS], numbers;
+static thread_local int me = numbers++;
+static void take() {
+    for (int level = 1; level < THREADS; level++) {
+        levels[me].store(level);
+        last_at[level].store(me);
+        for (int other = 0; other < THREADS; other++)
+            while (other != me && levels[other].load() >= level && last_at[level].load() == me) sched_yield();
+    }
+}
+static void give() { levels[me].store(0); }
+#elif KIND == 8
+static std::atomic<int> turn;
+static thread_local int given;
+static void take() {
+    int mine = who;
+    while (turn.load(std::memory_order_acquire) != mine) __builtin_ia32_pause();
+}
+static void give() {
+    if (++given == 2) turn.store(who + 1, std::memory_order_release);
+}
 #else
 struct Node {
     std::atomic<Node *> next;
@@ -93,6 +118,7 @@ static void give() {
 static long sum;
 
 static void *work(void *a) {
+    who = (long)a;
     for (volatile long delay = 0; delay < (long)a * 200000; delay = delay + 1) {
     }
     for (int round = 0; round < 2; round++) {

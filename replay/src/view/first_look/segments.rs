@@ -22,7 +22,7 @@ pub(in crate::view) struct Looked {
 pub(in crate::view) struct Segments {
     pub table: SegmentTable,
     turns: Turns,
-    /// Where loops begin that wait, if they have to.
+    /// Where loops begin of one segment, and end of several, that wait if they have to.
     lone: FxHashSet<Pc>,
 }
 
@@ -54,7 +54,8 @@ impl Looked {
                     .into(),
             ));
         }
-        let lone = code.map_or_else(FxHashSet::default, |code| code.lone_waits());
+        let mut lone = code.map_or_else(FxHashSet::default, |code| code.lone_waits());
+        lone.extend(threads.iter().flat_map(|thread| &thread.lone));
         Ok(Looked { threads, own_locks, segments: Segments { table, turns, lone } })
     }
 }

@@ -102,8 +102,9 @@ pub(in crate::view) struct ThreadSurvey {
     pub creates: Vec<Seq>,
     /// The instructions that it ran while threads ran that it had started: from the last start to the next join.
     pub beside: u64,
-    /// Turns of loops that could be waiting.
+    /// Turns of loops that could be waiting, and where loops end in which it would have waited, and found that over.
     pub turns: Turns,
+    pub lone: FxHashSet<Pc>,
     /// The tasks of a pool of threads that it ran.
     pub tasks: Vec<Task>,
     /// The OpenMP tasks that it made and ran.
@@ -214,7 +215,7 @@ fn survey_thread(
     surveyor.joins_threads();
     surveyor.found.words.end();
     surveyor.found.tasks = tasks.finish();
-    surveyor.found.turns = follower.map(Follower::finish).unwrap_or_default();
+    (surveyor.found.turns, surveyor.found.lone) = follower.map(Follower::finish).unwrap_or_default();
     Ok(surveyor.found)
 }
 

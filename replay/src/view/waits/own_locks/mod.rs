@@ -135,15 +135,20 @@ impl OwnLocks {
     }
 }
 
-/// How many words there are in which several threads put 0 and something else, and look at nothing: flags for which
-/// others may wait.
+/// How many words there are in which threads put 0 and something else, and look at nothing: flags for which others may
+/// wait. Either several threads put them into one word, or each of several has a word of its own.
 fn flags<'a>(threads: impl Iterator<Item = &'a FxHashMap<u64, [bool; 2]>>) -> usize {
     let mut of_word: FxHashMap<u64, ([bool; 2], usize)> = FxHashMap::default();
-    for (word, puts) in threads.flatten() {
-        let (all, threads) = of_word.entry(*word).or_default();
-        (*all, *threads) = ([all[0] | puts[0], all[1] | puts[1]], *threads + 1);
+    let mut owners = 0;
+    for thread in threads {
+        owners += usize::from(thread.values().any(|puts| *puts == [true; 2]));
+        for (word, puts) in thread {
+            let (all, threads) = of_word.entry(*word).or_default();
+            (*all, *threads) = ([all[0] | puts[0], all[1] | puts[1]], *threads + 1);
+        }
     }
-    of_word.into_values().filter(|(puts, threads)| *puts == [true; 2] && *threads > 1).count()
+    let is_one = |(puts, threads): &&([bool; 2], usize)| *puts == [true; 2] && (*threads > 1 || owners > 1);
+    of_word.values().filter(is_one).count()
 }
 
 #[cfg(test)]
@@ -156,6 +161,7 @@ mod tests {
         let flags = |threads: &[FxHashMap<u64, [bool; 2]>]| flags(threads.iter());
         assert_eq!(flags(&[thread(64, [true, false]), thread(64, [false, true])]), 1);
         assert_eq!(flags(&[thread(64, [true, false]), thread(64, [true, false])]), 0);
-        assert_eq!(flags(&[thread(64, [true; 2]), thread(72, [true; 2])]), 0);
+        assert_eq!(flags(&[thread(64, [true; 2]), thread(72, [true; 2])]), 2, "each has its own");
+        assert_eq!(flags(&[thread(64, [true; 2]), thread(72, [true, false])]), 0, "only one thread puts up and down");
     }
 }

@@ -123,7 +123,7 @@ impl Uses {
         self.undone.block(acts, (block, executed), addresses);
         for (act, recorded) in acts.words.ran((block, executed), addresses) {
             let mut act = *act;
-            if act.does.is_open && !self.resolve(acts, block, &mut act) {
+            if act.does.is_open && !self.resolve(acts, block, &mut act, recorded) {
                 continue;
             }
             let Some(word) = (if act.does.is_store { act.does.place } else { recorded }) else {
@@ -132,9 +132,8 @@ impl Uses {
             };
             let Act { pc, does: act, .. } = act;
             let takes = matches!(act.does, Does::Takes | Does::MayTake);
-            let is_flag = act.only_gives && !act.is_store && (takes || act.does == Does::Gives);
-            if is_flag && self.flags.len() < MOST_WORDS {
-                self.flags.entry(word).or_default()[usize::from(takes)] = true;
+            if act.only_gives && !act.is_open && !act.is_store {
+                self.put(word, act.does);
             }
             if takes && (act.only_gives || self.refuted.contains(&pc)) {
                 continue;
@@ -162,6 +161,18 @@ impl Uses {
         }
     }
 
+    /// The thread puts something into a word by `xchg`, and does not look at what was there.
+    fn put(&mut self, word: u64, does: Does) {
+        let puts = match does {
+            Does::Gives => 0,
+            Does::Takes | Does::MayTake => 1,
+            _ => return,
+        };
+        if self.flags.len() < MOST_WORDS {
+            self.flags.entry(word).or_default()[puts] = true;
+        }
+    }
+
     /// The thread stores 0, or what may be 0, to an unknown address: of locks in each other to the one that was taken
     /// by such an address, or the inner one.
     fn store(&mut self, act: &Act<OnWord>) {
@@ -186,10 +197,11 @@ impl Uses {
         self.barriers.goes_away();
     }
 
-    /// Finds what an instruction does by the way that led to it, if it does anything.
-    fn resolve(&mut self, acts: &Acts, block: BlockId, act: &mut Act<OnWord>) -> bool {
+    /// Finds what an instruction, of the word at this address, does by the way that led to it, if it does anything.
+    fn resolve(&mut self, acts: &Acts, block: BlockId, act: &mut Act<OnWord>, word: Option<u64>) -> bool {
         let is_store = act.does.is_store;
-        if is_store && (self.has.is_empty() || self.never.contains(&act.pc)) || self.refuted.contains(&act.pc) {
+        let is_refuted = self.refuted.contains(&act.pc);
+        if is_store && (self.has.is_empty() || self.never.contains(&act.pc) || is_refuted) {
             return false;
         }
         let tries = self.tries.entry(act.pc).or_default();
@@ -197,7 +209,7 @@ impl Uses {
         if *tries > MOST_TRIES {
             let does = self.resolved.get(&act.pc).copied().unwrap_or(Some(act.does.does));
             act.does.does = does.unwrap_or(act.does.does);
-            return does.is_some();
+            return does.is_some() && !is_refuted;
         }
         let Some(one) = acts.instruction(block, act.number) else { return false };
         let mut is_known = true;
@@ -217,6 +229,13 @@ impl Uses {
             return put == Some(0);
         }
         let now = does(one, constant);
+        if let Some((now, word)) = now.filter(|_| act.does.only_gives).zip(word) {
+            // What is unknown is something else than 0, mostly.
+            self.put(word, if is_known { now } else { Does::MayTake });
+        }
+        if is_refuted {
+            return false;
+        }
         if is_known || now == Some(Does::Takes) {
             let before = *self.resolved.entry(act.pc).or_insert(now);
             if before != now {

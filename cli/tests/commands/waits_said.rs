@@ -1,0 +1,79 @@
+//! What the verdict says of locks and waits that are known by their form, or that order nothing.
+
+use serde_json::Value;
+
+use crate::support::{has_openmp_of_clang, succeed};
+use crate::waits::{built, traced};
+
+/// The verdict on a program: what is said first, and its efficiency.
+fn verdict(source: &str, compiler: &[&str], flags: &[&str]) -> (f64, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let program = built(source, compiler, flags, folder.path());
+    let trace = traced(&program, &[], folder.path());
+    let json: Value = serde_json::from_str(&succeed("replay", &["--json", &trace])).unwrap();
+    let said = json["verdict"].to_string();
+    (json["verdict"]["efficiency"].as_f64().unwrap(), said)
+}
+
+#[test]
+fn a_runtime_that_waits_and_an_operation_that_is_tried_again_are_no_waits_of_lanes() {
+    let compilers: &[(&str, &str)] = &[("gcc", "-fopenmp"), ("clang-19", "-fopenmp=libomp")];
+    for (compiler, openmp) in compilers.iter().filter(|(one, _)| *one == "gcc" || has_openmp_of_clang()) {
+        let (_, said) = verdict("omp_reduction.c", &[compiler], &["-O2", "-w", openmp]);
+        assert!(!said.contains("does not order"), "{compiler}: {said}");
+        assert!(!said.contains("do not wait for each other"), "{compiler}: {said}");
+    }
+}
+
+#[test]
+fn the_verdict_says_where_lanes_wait_in_loops_that_order_nothing() {
+    // Each thread waits for the one before it, or for a flag or number of another.
+    for (optimisation, kind) in [("-O0", 14), ("-O2", 14), ("-O2", 16), ("-O2", 17)] {
+        let kind = format!("-DKIND={kind}");
+        let (_, said) = verdict("atomics.cpp", &["g++"], &[optimisation, "-w", "-pthread", &kind, "-DFORM=1"]);
+        assert!(said.contains("waits until another thread writes something"), "{said}");
+        assert!(said.contains("at most ") && !said.contains("very well"), "{said}");
+    }
+    let (_, said) = verdict("atomics.cpp", &["g++"], &["-O0", "-w", "-pthread", "-DKIND=0", "-DFORM=1"]);
+    assert!(!said.contains("waits until another thread"), "{said}");
+}
+
+#[test]
+fn rusts_mutex_is_taken_by_one_lane_at_a_time_and_the_verdict_says_that_it_only_looks_like_a_lock() {
+    let (efficiency, said) = verdict("rust_locks.rs", &["rustc", "--edition", "2021"], &["-O"]);
+    assert!((efficiency - 0.125).abs() < 0.01 && said.contains("looks like a lock"), "{said}");
+}
+
+#[test]
+fn a_lock_at_which_nobody_had_to_wait_is_one_where_threads_queue_and_else_may_be_one() {
+    let [gcc, clang] = [["g++", "-O2"], ["clang++-19", "-O2"]];
+    let all = (0..9).map(|kind| (kind, [gcc, clang][kind % 2]));
+    for (kind, how) in all.chain([(0, clang), (1, gcc), (7, ["g++", "-O0"]), (8, ["g++", "-O0"])]) {
+        let (_, said) = verdict("seldom.cpp", &how, &["-w", "-pthread", &format!("-DKIND={kind}")]);
+        let what = ["looks like a lock", "may be locks", "wait for each other"][usize::from(kind > 1) + kind / 8];
+        let is_sure = said.contains("\"is_at_most\":false");
+        assert!(said.contains(what) && is_sure == (kind < 2), "{kind} {how:?}: {said}");
+    }
+}
+
+#[test]
+fn atomics_that_look_like_locks_are_none() {
+    for (compiler, optimisation) in [("g++", "-O0"), ("g++", "-O2"), ("clang++-19", "-O2")] {
+        let (_, said) = verdict("no_locks.cpp", &[compiler], &[optimisation, "-w", "-std=c++17", "-pthread"]);
+        let is_none = !said.contains("looks like a lock") && said.contains("\"is_at_most\":false");
+        assert!(is_none && !said.contains("\"locks\":{"), "{compiler} {optimisation}: {said}");
+    }
+}
+
+#[test]
+fn an_endless_loop_that_does_nothing_is_waiting_and_quickly_passed_over() {
+    for optimisation in ["-O0", "-O2"] {
+        let folder = tempfile::tempdir().unwrap();
+        let program = built("empty_spin.c", &["gcc"], &["-pthread", optimisation], folder.path());
+        let trace = traced(&program, &[], folder.path());
+        let json: Value = serde_json::from_str(&succeed("replay", &["--json", "-H", "minpc", &trace])).unwrap();
+        let kept = json["results"][0]["thread_instructions"].as_u64().unwrap();
+        assert!(kept < 200_000, "{}", json["view"]);
+        assert!(json["view"].as_str().unwrap().contains("spin-waiting"), "{}", json["view"]);
+    }
+}
