@@ -7,9 +7,14 @@ use crate::waits::{built, traced};
 
 /// The verdict on a program: what is said first, and its efficiency.
 fn verdict(source: &str, compiler: &[&str], flags: &[&str]) -> (f64, String) {
+    verdict_of((source, &[]), compiler, flags)
+}
+
+/// That on a program with these arguments.
+fn verdict_of((source, arguments): (&str, &[&str]), compiler: &[&str], flags: &[&str]) -> (f64, String) {
     let folder = tempfile::tempdir().unwrap();
     let program = built(source, compiler, flags, folder.path());
-    let trace = traced(&program, &[], folder.path());
+    let trace = traced(&program, arguments, folder.path());
     let json: Value = serde_json::from_str(&succeed("replay", &["--json", &trace])).unwrap();
     let said = json["verdict"].to_string();
     (json["verdict"]["efficiency"].as_f64().unwrap(), said)
@@ -45,9 +50,15 @@ fn rusts_mutex_is_taken_by_one_lane_at_a_time_and_the_verdict_says_that_it_only_
 }
 
 #[test]
+fn a_mutex_of_rust_that_guards_only_a_barrier_is_a_part_of_it() {
+    let (efficiency, said) = verdict_of(("kinds.rs", &["meeting", "0"]), &["rustc", "--edition", "2021"], &["-O"]);
+    assert!(efficiency > 0.95 && said.contains("\"is_at_most\":false"), "{said}");
+}
+
+#[test]
 fn a_lock_at_which_nobody_had_to_wait_is_one_where_threads_queue_and_else_may_be_one() {
     let [gcc, clang] = [["g++", "-O2"], ["clang++-19", "-O2"]];
-    let all = (0..9).map(|kind| (kind, [gcc, clang][kind % 2]));
+    let all = (0..10).map(|kind| (kind, [gcc, clang][kind % 2]));
     for (kind, how) in all.chain([(0, clang), (1, gcc), (7, ["g++", "-O0"]), (8, ["g++", "-O0"])]) {
         let (_, said) = verdict("seldom.cpp", &how, &["-w", "-pthread", &format!("-DKIND={kind}")]);
         let what = ["looks like a lock", "may be locks", "wait for each other"][usize::from(kind > 1) + kind / 8];

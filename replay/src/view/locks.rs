@@ -1,6 +1,6 @@
 //! Locks: which functions take and give them, their numbers, and which a thread holds.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use trace_format::{Event, Pc, SyncFunction, Trace};
 
 use super::waits::own_locks::OwnLocks;
@@ -109,8 +109,8 @@ pub(super) struct LockTable {
     most: FxHashMap<u64, u32>,
     /// By another address at which a lock of the program's own is given: its own.
     given_at: FxHashMap<u64, u64>,
-    /// Mutexes that are none of the locks, but a part of a barrier.
-    of_barriers: FxHashSet<u64>,
+    /// Mutexes, and locks of the program's own, that are a part of a barrier; each with the one that all give back last.
+    of_barriers: FxHashMap<u64, u64>,
 }
 
 impl LockTable {
@@ -118,12 +118,12 @@ impl LockTable {
     /// with them. `values` are those that semaphores, and others, had first.
     pub fn new<'a>(
         mut found: FxHashMap<u64, LockKind>,
-        of_barriers: FxHashSet<u64>,
+        of_barriers: FxHashMap<u64, u64>,
         semaphores: impl Iterator<Item = (&'a u64, &'a SemaphoreUse)>,
         values: impl Iterator<Item = (u64, u64)>,
         own: &OwnLocks,
     ) -> LockTable {
-        found.retain(|object, _| !of_barriers.contains(object));
+        found.retain(|object, _| !of_barriers.contains_key(object));
         for (semaphore, _) in semaphores.filter(|(_, used)| used.is_handed_over()) {
             if found.get(semaphore) == Some(&LockKind::Semaphore) {
                 found.remove(semaphore);
@@ -150,9 +150,9 @@ impl LockTable {
         }
     }
 
-    /// Whether a mutex is a part of a barrier.
-    pub fn is_of_barrier(&self, object: u64) -> bool {
-        self.of_barriers.contains(&object)
+    /// What lanes give back last that meet at the barrier of which a mutex is a part; none where it is of no barrier.
+    pub fn of_barrier(&self, object: u64) -> Option<u64> {
+        self.of_barriers.get(&object).copied()
     }
 
     /// The address of the lock of the program's own that is given there.
@@ -166,14 +166,19 @@ impl LockTable {
         matches!(function, SemaphoreWait | SemaphoreTryWait | SemaphorePost) && self.id(object).is_none()
     }
 
-    /// What a lane does that takes this lock; none where it is not known.
+    /// What a lane does that takes this lock; none where it is not known, or a part of a barrier.
     pub fn acquire(&self, lock: HeldLock) -> Option<Control> {
-        let id = self.id(lock.object)?;
+        let id = self.replayed(lock)?;
         Some(match self.most.get(&lock.object) {
             Some(most) if *most > 1 => Control::AcquireOneOf { lock: id, most: *most },
             _ if lock.shared => Control::AcquireShared(id),
             _ => Control::Acquire(id),
         })
+    }
+
+    /// The number of a lock that lanes wait for; none where it is not known, or a part of a barrier.
+    pub fn replayed(&self, lock: HeldLock) -> Option<LockId> {
+        self.id(lock.object).filter(|_| self.of_barrier(lock.object).is_none())
     }
 
     /// The number of the lock at an address, if one was taken there.

@@ -115,7 +115,11 @@ fn lock_table(threads: &[ThreadSurvey], own_locks: &OwnLocks, episodes: &Episode
         .iter()
         .enumerate()
         .flat_map(|(t, thread)| thread.locks.iter().map(move |(object, (_, times))| (t, *object, *times)));
-    let of_barriers = mutexes(&calls, &episodes.conditions, takes);
+    let by_form = threads.iter().enumerate().flat_map(|(t, thread)| {
+        let takes = thread.words.takes().filter(|(word, _)| own_locks.words.contains_key(word));
+        takes.map(move |(word, times)| (t, word, times))
+    });
+    let of_barriers = mutexes(&calls, &episodes.conditions, takes, by_form);
     let semaphores = threads.iter().flat_map(|thread| &thread.semaphores);
     let values = threads.iter().flat_map(|thread| &thread.inits).map(|init| (init.object, init.count));
     LockTable::new(found, of_barriers, semaphores, values, own_locks)

@@ -65,13 +65,14 @@ impl Module {
         self.path.rsplit('/').next().unwrap_or(&self.path)
     }
 
-    /// Whether it is the dynamic loader, the C library, or OpenMP's runtime: their locks are known by their functions,
-    /// and what their atomic instructions do tells nobody anything.
+    /// Whether it is the dynamic loader, the C library, OpenMP's runtime, or the kernel's: their locks are known by
+    /// their functions, and what their atomic instructions do, or loops wait for, tells nobody anything.
     #[must_use]
     pub fn has_known_locks(&self) -> bool {
         const LIBRARIES: [&str; 8] =
             ["libc.so", "libc-", "libc.musl", "ld-", "libpthread", "libgomp", "libomp", "libiomp"];
-        self.role == ModuleRole::Loader || LIBRARIES.iter().any(|library| self.name().starts_with(library))
+        matches!(self.role, ModuleRole::Loader | ModuleRole::Kernel)
+            || LIBRARIES.iter().any(|library| self.name().starts_with(library))
     }
 
     /// It, mapped into the program of that number: see [`Pc`].

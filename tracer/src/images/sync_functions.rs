@@ -193,6 +193,8 @@ const GOMP_TASK: Role = creates_task(0, TaskCall::GompCreates { is_loop: false }
 const GOMP_TASKLOOP: Role = creates_task(0, TaskCall::GompCreates { is_loop: true });
 const KMP_TASK: Role = creates_task(5, TaskCall::KmpCreates);
 const GOMP_TARGET: Role = role(TargetFork, Argument::Register(1), Argument::None);
+/// Until another thread gives something by the kernel.
+const WAIT_FOR_OTHERS: Role = role(ValueWait, Argument::None, Argument::Constant(1));
 const CREATE: Role = role(ThreadCreate, Argument::Register(2), Argument::None);
 pub(super) const CONDITION_WAIT: Role = role(ConditionWait, Argument::Register(0), Argument::Register(1));
 /// Every function, POSIX first, then C11, GOMP, KMP, the OpenMP locks, and those of GLib and stdio.
@@ -240,6 +242,16 @@ pub const TABLE: &[(&str, Role)] = &[
     ("clock_nanosleep", alone(Yield)),
     ("usleep", alone(Yield)),
     ("sleep", alone(Yield)),
+    ("semop", WAIT_FOR_OTHERS),
+    ("semtimedop", WAIT_FOR_OTHERS),
+    ("msgrcv", WAIT_FOR_OTHERS),
+    ("mq_receive", WAIT_FOR_OTHERS),
+    ("mq_timedreceive", WAIT_FOR_OTHERS),
+    ("eventfd_read", WAIT_FOR_OTHERS),
+    ("sigwait", WAIT_FOR_OTHERS),
+    ("sigwaitinfo", WAIT_FOR_OTHERS),
+    ("sigtimedwait", WAIT_FOR_OTHERS),
+    ("sigsuspend", WAIT_FOR_OTHERS),
     ("thrd_create", role(ThreadCreate, Argument::Register(1), Argument::None)),
     ("thrd_join", on_first(ThreadJoin)),
     ("thrd_exit", alone(ThreadExit)),
@@ -381,12 +393,12 @@ mod tests {
     }
 
     #[test]
-    fn every_function_but_the_bodies_and_waits_of_libraries_has_a_name() {
+    fn every_function_but_the_bodies_has_a_name() {
         for function in SyncFunction::ALL {
             let named = TABLE.iter().any(|(_, r)| matches!(r, Role::Sync { function: f, .. } if *f == function));
             assert_eq!(
                 named,
-                !matches!(function, ThreadBody | ParallelBody | TaskBody | TeamsBody | TargetBody | ValueWait),
+                !matches!(function, ThreadBody | ParallelBody | TaskBody | TeamsBody | TargetBody),
                 "{function:?}"
             );
         }

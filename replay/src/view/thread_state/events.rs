@@ -340,8 +340,8 @@ impl ThreadState<'_> {
         }
         if left.counts {
             if let Some(episode) = self.waits_at.take().filter(|_| function == SyncFunction::ConditionWait) {
-                if self.plan.locks.is_of_barrier(left.argument) {
-                    self.meets_behind = Some((left.argument, episode));
+                if let Some(lock) = self.plan.locks.of_barrier(left.argument) {
+                    self.meets_behind = Some((lock, episode));
                 } else {
                     self.meet(Control::Meet(episode), batch);
                 }
@@ -430,6 +430,7 @@ impl ThreadState<'_> {
                 self.tries = None;
                 if let Some(lock) = self.held.give(word) {
                     self.release_if_replayed(lock, batch);
+                    self.meet_behind(Some(word), batch);
                 }
             }
             _ => {}
@@ -456,7 +457,7 @@ impl ThreadState<'_> {
 
     pub(super) fn acquire(&mut self, lock: HeldLock, batch: &mut Batch) {
         self.unordered.is_ordered(self.counts.kept);
-        if self.plan.locks.is_own(lock.object).is_some() {
+        if self.plan.locks.is_own(lock.object).is_some() && self.plan.locks.of_barrier(lock.object).is_none() {
             self.own_locks.extend(self.plan.locks.id(lock.object));
         }
         if let Some(acquire) = self.plan.locks.acquire(lock) {
@@ -473,7 +474,7 @@ impl ThreadState<'_> {
     /// Gives a lock back. When nothing was kept since it was taken, neither control stays: nobody would have waited for
     /// anything. Where a turn is watched both stay: they go with it.
     fn release(&self, lock: HeldLock, batch: &mut Batch) {
-        let Some(id) = self.plan.locks.id(lock.object) else { return };
+        let Some(id) = self.plan.locks.replayed(lock) else { return };
         let last = batch.codes.last().filter(|code| code.is_control()).map(|code| code.entry());
         if let Some(Entry::Control(index)) = last
             && !self.turns.is_watching()

@@ -11,8 +11,8 @@ impl ThreadState<'_> {
     pub(super) fn wake(&mut self, batch: &mut Batch) {
         let Some(episode) = self.waits_at.take().filter(|_| self.extents.is_open()) else { return };
         let held: Vec<HeldLock> = self.held.locks().to_vec();
-        if let Some(mutex) = held.iter().find(|lock| self.plan.locks.is_of_barrier(lock.object)) {
-            self.meets_behind = Some((mutex.object, episode));
+        if let Some(lock) = held.iter().find_map(|lock| self.plan.locks.of_barrier(lock.object)) {
+            self.meets_behind = Some((lock, episode));
             return;
         }
         held.iter().for_each(|lock| self.release_if_replayed(*lock, batch));

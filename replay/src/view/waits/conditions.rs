@@ -10,7 +10,7 @@
 
 use std::collections::BTreeMap;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use trace_format::{Seq, SyncFunction};
 
 use crate::EpisodeId;
@@ -61,38 +61,57 @@ pub(in crate::view) fn number_rounds(
     met
 }
 
-/// The mutexes that are a part of such a barrier: each thread takes one as often as it meets others there, and it
-/// guards nothing else. `met` are the episodes of calls, `takes` tells how often a thread takes a mutex.
-pub(in crate::view) fn mutexes<'a>(
+/// How often a thread takes a lock: which thread, the lock's address, and the times.
+pub(in crate::view) type Takes = (usize, u64, u32);
+
+/// What is a part of such a barrier and guards nothing else, each with what all give back at its end: the mutex that
+/// each thread takes as often as it meets others there; or a lock that is known by its form, which it is also seen to
+/// take again behind each wait. `met` are the episodes of calls; `takes` and `by_form` tell of both kinds of locks.
+pub(in crate::view) fn mutexes(
     threads: &[&[ConditionCall]],
     met: &[Vec<Option<EpisodeId>>],
-    takes: impl Iterator<Item = (usize, u64, u32)> + 'a,
-) -> FxHashSet<u64> {
+    takes: impl Iterator<Item = Takes>,
+    by_form: impl Iterator<Item = Takes>,
+) -> FxHashMap<u64, u64> {
     let calls = || {
         threads.iter().zip(met).enumerate().flat_map(|(t, (calls, met))| {
             calls.iter().zip(met).map(move |(call, episode)| (t, call, episode.is_some()))
         })
     };
     // Who wakes the others does not say which mutex it has.
-    let waits = calls().filter(|(_, call, _)| call.function == SyncFunction::ConditionWait);
+    let waits = || calls().filter(|(_, call, _)| call.function == SyncFunction::ConditionWait);
     let mut of_condition: FxHashMap<u64, Option<u64>> = FxHashMap::default();
-    for (_, call, _) in waits {
+    for (_, call, _) in waits() {
         let mutex = of_condition.entry(call.condition).or_insert(Some(call.mutex));
         *mutex = mutex.filter(|mutex| *mutex == call.mutex);
     }
-    let mut left: FxHashMap<u64, FxHashMap<usize, u32>> = FxHashMap::default();
+    // By mutex and thread: how often the thread meets others, and that and how often it waits.
+    let mut times: FxHashMap<u64, [FxHashMap<usize, u32>; 2]> = FxHashMap::default();
     for (t, call, is_met) in calls() {
         if let Some(Some(mutex)) = of_condition.get(&call.condition) {
-            *left.entry(*mutex).or_default().entry(t).or_default() += u32::from(is_met);
+            let [met, taken] = times.entry(*mutex).or_default();
+            let waits = u32::from(call.function == SyncFunction::ConditionWait);
+            *met.entry(t).or_default() += u32::from(is_met);
+            *taken.entry(t).or_default() += u32::from(is_met) + waits;
         }
     }
-    let mut taken: FxHashMap<u64, FxHashMap<usize, u32>> = FxHashMap::default();
-    for (t, mutex, times) in takes.filter(|(_, mutex, _)| left.contains_key(mutex)) {
-        taken.entry(mutex).or_default().insert(t, times);
+    let by_lock = |takes: &mut dyn Iterator<Item = Takes>| {
+        let mut all: FxHashMap<u64, FxHashMap<usize, u32>> = FxHashMap::default();
+        takes.for_each(|(t, lock, times)| _ = all.entry(lock).or_default().insert(t, times));
+        all
+    };
+    let (takes, by_form) = (by_lock(&mut { takes }), by_lock(&mut { by_form }));
+    let mut all = FxHashMap::default();
+    for (mutex, [met, taken]) in times.iter().filter(|(_, [met, _])| met.values().any(|times| *times > 0)) {
+        if by_form.get(mutex) == Some(met) {
+            all.insert(*mutex, *mutex);
+        } else if takes.get(mutex) == Some(met) {
+            let around = by_form.iter().filter(|(_, times)| *times == taken).map(|(lock, _)| *lock).min();
+            all.insert(*mutex, around.unwrap_or(*mutex));
+            all.extend(around.map(|lock| (lock, lock)));
+        }
     }
-    // Of a lock that is known by its form nobody has counted how often it is taken.
-    left.retain(|mutex, met| taken.get(mutex) == Some(met));
-    left.into_keys().collect()
+    all
 }
 
 /// The rounds of a condition variable; none where it is not a barrier's.
@@ -146,12 +165,12 @@ mod tests {
     fn a_mutex_that_guards_nothing_else_is_a_part_of_its_barrier() {
         let call = |function, condition, mutex| ConditionCall { function, condition, mutex, seq: Seq(0) };
         let (wait, wake) = (call(ConditionWait, 64, 8), call(ConditionBroadcast, 64, 0));
-        let of = |first: &[ConditionCall], second: &[ConditionCall], takes: &[(usize, u64, u32)]| {
+        let of = |first: &[ConditionCall], second: &[ConditionCall], takes: &[Takes]| {
             let met =
                 [first, second].map(|calls| calls.iter().map(|call| (call.condition == 64).then_some(EpisodeId(0))));
-            mutexes(&[first, second], &met.map(Iterator::collect), takes.iter().copied())
+            mutexes(&[first, second], &met.map(Iterator::collect), takes.iter().copied(), std::iter::empty())
         };
-        assert_eq!(of(&[wait], &[wake], &[(0, 8, 1), (1, 8, 1)]), FxHashSet::from_iter([8]));
+        assert_eq!(of(&[wait], &[wake], &[(0, 8, 1), (1, 8, 1)]), FxHashMap::from_iter([(8, 8)]));
         // The first thread takes it once more, or a third one does, or not all wait with it.
         assert!(of(&[wait], &[wake], &[(0, 8, 2), (1, 8, 1)]).is_empty());
         assert!(of(&[wait], &[wake], &[(0, 8, 1), (1, 8, 1), (2, 8, 1)]).is_empty());
@@ -159,6 +178,22 @@ mod tests {
         // Nobody meets at this one.
         let queue = [call(ConditionWait, 32, 8)];
         assert!(of(&queue, &[], &[(0, 8, 1)]).is_empty());
+    }
+
+    #[test]
+    fn a_lock_that_is_known_by_its_form_is_taken_again_behind_each_wait() {
+        let call = |function, mutex| ConditionCall { function, condition: 64, mutex, seq: Seq(0) };
+        let (first, second) = ([call(ConditionWait, 8)], [call(ConditionBroadcast, 0)]);
+        let met = [vec![Some(EpisodeId(0))], vec![Some(EpisodeId(0))]];
+        let of = |takes: &[Takes], by_form: &[Takes]| {
+            mutexes(&[&first, &second], &met, takes.iter().copied(), by_form.iter().copied())
+        };
+        let mutex = [(0, 8, 1), (1, 8, 1)];
+        assert_eq!(of(&mutex, &[(0, 96, 2), (1, 96, 1)]), FxHashMap::from_iter([(8, 96), (96, 96)]));
+        assert_eq!(of(&[], &mutex), FxHashMap::from_iter([(8, 8)]), "the function takes it again");
+        for other in [&[(0, 96, 2), (1, 96, 2)][..], &[(0, 96, 1), (1, 96, 1)], &[(0, 96, 2), (1, 96, 1), (2, 96, 1)]] {
+            assert_eq!(of(&mutex, other), FxHashMap::from_iter([(8, 8)]), "{other:?}");
+        }
     }
 
     #[test]

@@ -37,8 +37,8 @@ pub(in crate::view) use self::barriers::Barriers;
 use self::by_block::Act;
 use self::queues::Queues;
 use self::tickets::Tickets;
-use self::uses::Use;
 pub(in crate::view) use self::uses::Uses;
+use self::uses::{Flag, Use};
 
 /// The words that are locks.
 #[derive(Clone, Debug, Default)]
@@ -136,19 +136,21 @@ impl OwnLocks {
 }
 
 /// How many words there are in which threads put 0 and something else, and look at nothing: flags for which others may
-/// wait. Either several threads put them into one word, or each of several has a word of its own.
-fn flags<'a>(threads: impl Iterator<Item = &'a FxHashMap<u64, [bool; 2]>>) -> usize {
-    let mut of_word: FxHashMap<u64, ([bool; 2], usize)> = FxHashMap::default();
+/// wait. Either several threads put them into one word, or each of several has a word of its own, and puts it up again.
+fn flags<'a>(threads: impl Iterator<Item = &'a FxHashMap<u64, Flag>>) -> usize {
+    let mut of_word: FxHashMap<u64, ([bool; 2], usize, bool)> = FxHashMap::default();
     let mut owners = 0;
     for thread in threads {
-        owners += usize::from(thread.values().any(|puts| *puts == [true; 2]));
-        for (word, puts) in thread {
-            let (all, threads) = of_word.entry(*word).or_default();
-            (*all, *threads) = ([all[0] | puts[0], all[1] | puts[1]], *threads + 1);
+        owners += usize::from(thread.values().any(Flag::is_up_again));
+        for (word, flag) in thread {
+            let (puts, threads, is_up_again) = of_word.entry(*word).or_default();
+            (*puts, *threads) = ([puts[0] | flag.puts[0], puts[1] | flag.puts[1]], *threads + 1);
+            *is_up_again |= flag.is_up_again();
         }
     }
-    let is_one = |(puts, threads): &&([bool; 2], usize)| *puts == [true; 2] && (*threads > 1 || owners > 1);
-    of_word.values().filter(is_one).count()
+    let of_several = |puts: [bool; 2], threads: usize| puts == [true; 2] && threads > 1;
+    let is_one = |(puts, threads, is_up_again)| of_several(puts, threads) || is_up_again && owners > 1;
+    of_word.into_values().filter(|flag| is_one(*flag)).count()
 }
 
 #[cfg(test)]
@@ -157,11 +159,16 @@ mod tests {
 
     #[test]
     fn a_flag_is_put_up_and_down_by_several_threads() {
-        let thread = |word, puts| [(word, puts)].into_iter().collect::<FxHashMap<u64, [bool; 2]>>();
-        let flags = |threads: &[FxHashMap<u64, [bool; 2]>]| flags(threads.iter());
-        assert_eq!(flags(&[thread(64, [true, false]), thread(64, [false, true])]), 1);
-        assert_eq!(flags(&[thread(64, [true, false]), thread(64, [true, false])]), 0);
-        assert_eq!(flags(&[thread(64, [true; 2]), thread(72, [true; 2])]), 2, "each has its own");
-        assert_eq!(flags(&[thread(64, [true; 2]), thread(72, [true, false])]), 0, "only one thread puts up and down");
+        let thread = |word, zeroes: &[bool]| {
+            let mut flag = Flag::default();
+            zeroes.iter().for_each(|is_zero| flag.put(*is_zero, true));
+            [(word, flag)].into_iter().collect::<FxHashMap<u64, Flag>>()
+        };
+        let flags = |threads: &[FxHashMap<u64, Flag>]| flags(threads.iter());
+        assert_eq!(flags(&[thread(64, &[true]), thread(64, &[false])]), 1);
+        assert_eq!(flags(&[thread(64, &[true]), thread(64, &[true])]), 0);
+        let again = [false, true, false, true];
+        assert_eq!(flags(&[thread(64, &again), thread(72, &again)]), 2, "each has its own");
+        assert_eq!(flags(&[thread(64, &again), thread(72, &again[..2])]), 0, "only one thread puts it up again");
     }
 }

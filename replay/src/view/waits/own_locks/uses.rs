@@ -86,13 +86,37 @@ impl Use {
     }
 }
 
+/// What a thread puts into a word, and does not look at what was there.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Flag {
+    /// Whether 0, and whether another number.
+    pub(super) puts: [bool; 2],
+    /// Whether the last was 0; numbers that are not known count as another.
+    is_down: Option<bool>,
+    /// How often it has put 0 behind another number, or another behind 0.
+    changes: u32,
+}
+
+impl Flag {
+    /// Whether the thread has put it up, down, and up again.
+    pub(super) fn is_up_again(&self) -> bool {
+        self.changes > 1
+    }
+
+    pub(super) fn put(&mut self, is_zero: bool, is_known: bool) {
+        self.puts[usize::from(!is_zero)] |= is_known;
+        self.changes += u32::from(self.is_down.is_some_and(|is_down| is_down != is_zero));
+        self.is_down = Some(is_zero);
+    }
+}
+
 /// What a thread does with words that may be locks.
 #[derive(Clone, Debug, Default)]
 pub(in crate::view) struct Uses {
     pub(super) words: FxHashMap<u64, Use>,
     pub(super) places: FxHashMap<u64, FxHashSet<Pc>>,
-    /// Words in which `xchg` only puts something: whether 0, and whether something else.
-    pub(super) flags: FxHashMap<u64, [bool; 2]>,
+    /// Words in which `xchg` only puts something.
+    pub(super) flags: FxHashMap<u64, Flag>,
     /// Words that it waited for in the kernel.
     pub(super) waited: FxHashSet<u64>,
     /// The words that it has.
@@ -133,7 +157,7 @@ impl Uses {
             let Act { pc, does: act, .. } = act;
             let takes = matches!(act.does, Does::Takes | Does::MayTake);
             if act.only_gives && !act.is_open && !act.is_store {
-                self.put(word, act.does);
+                self.put(word, Some(act.does));
             }
             if takes && (act.only_gives || self.refuted.contains(&pc)) {
                 continue;
@@ -161,15 +185,16 @@ impl Uses {
         }
     }
 
-    /// The thread puts something into a word by `xchg`, and does not look at what was there.
-    fn put(&mut self, word: u64, does: Does) {
-        let puts = match does {
-            Does::Gives => 0,
-            Does::Takes | Does::MayTake => 1,
+    /// The thread puts something into a word by `xchg`, as a lock is given or taken, and does not look at what was there;
+    /// none: something unknown.
+    fn put(&mut self, word: u64, does: Option<Does>) {
+        let is_zero = match does {
+            Some(Does::Gives) => true,
+            Some(Does::Takes | Does::MayTake) | None => false,
             _ => return,
         };
         if self.flags.len() < MOST_WORDS {
-            self.flags.entry(word).or_default()[puts] = true;
+            self.flags.entry(word).or_default().put(is_zero, does.is_some());
         }
     }
 
@@ -230,8 +255,7 @@ impl Uses {
         }
         let now = does(one, constant);
         if let Some((now, word)) = now.filter(|_| act.does.only_gives).zip(word) {
-            // What is unknown is something else than 0, mostly.
-            self.put(word, if is_known { now } else { Does::MayTake });
+            self.put(word, is_known.then_some(now));
         }
         if is_refuted {
             return false;
@@ -270,6 +294,12 @@ impl Uses {
                 self.places.entry(word).or_default().insert(last);
             }
         }
+    }
+
+    /// The words that it takes, and how often.
+    pub fn takes(&self) -> impl Iterator<Item = (u64, u32)> {
+        let all = self.words.iter().map(|(word, used)| (*word, used.takes + used.may_take));
+        all.filter(|(_, times)| *times > 0)
     }
 
     /// The thread waits for the word in the kernel.
