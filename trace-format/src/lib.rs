@@ -24,6 +24,7 @@ pub use vocabulary::address::{Address, Source, Term};
 pub use vocabulary::block::{Block, BlockTable, Instruction, Kind, SpEffect};
 pub use vocabulary::event::{Chunk, Event, Seq, SyncFunction, ThreadExit};
 pub use vocabulary::ids::{BlockId, ModuleId, Pc, ThreadId};
+pub use vocabulary::library_code::LibraryCode;
 pub use vocabulary::marker::{BlockCost, Marker};
 pub use vocabulary::module::{Architecture, Finish, Mapping, Meta, Module, ModuleRole, STUB_NAME, Symbol};
 pub use vocabulary::names;

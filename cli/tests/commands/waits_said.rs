@@ -77,6 +77,15 @@ fn atomics_that_look_like_locks_are_none() {
 }
 
 #[test]
+fn locks_that_functions_of_the_c_library_take_for_themselves_are_no_lanes() {
+    for linked in ["-pthread", "-static"] {
+        let (efficiency, said) = verdict("of_library.cpp", &["g++"], &["-O2", "-w", linked]);
+        let is_free = !said.contains("\"locks\":{") && said.contains("\"is_at_most\":false");
+        assert!(efficiency > 0.95 && is_free, "{linked}: {said}");
+    }
+}
+
+#[test]
 fn an_endless_loop_that_does_nothing_is_waiting_and_quickly_passed_over() {
     for optimisation in ["-O0", "-O2"] {
         let folder = tempfile::tempdir().unwrap();

@@ -94,6 +94,8 @@ pub struct SegmentTable {
     of_blocks: Vec<SegmentId>,
     begins: Vec<u32>,
     places: u32,
+    /// By segment: whether it is a library's whose atomic operations are no lanes' own; empty: none is.
+    of_libraries: Vec<bool>,
 }
 
 impl SegmentTable {
@@ -114,6 +116,17 @@ impl SegmentTable {
                 }
             }
         }
+    }
+
+    /// Says whose code is a library's whose atomic operations are not the program's: lanes yield at none of them.
+    pub fn name_libraries(&mut self, is_library: impl Fn(Pc) -> bool) {
+        self.of_libraries = self.segments.iter().map(|segment| is_library(segment.start())).collect();
+    }
+
+    /// Whether the segment was said to be such a library's.
+    #[must_use]
+    pub fn is_of_library(&self, segment: SegmentId) -> bool {
+        self.of_libraries.get(segment.0 as usize) == Some(&true)
     }
 
     /// Cuts at the leaders. When two segments begin at one pc and then differ (code that was changed at run time),

@@ -9,6 +9,8 @@
 //! What an atomic operation found is followed through registers, flags and slots of the frame, along all ways in the
 //! loop. So is what was worked out from it, or loaded from an address that was.
 //!
+//! The locks of a C library, as of `malloc`, are no code that runs on a GPU: lanes do not yield there.
+//!
 //! *Limitation*: an atomic operation in a function that the loop calls is not seen, nor is a constant that code chose
 //! by what the operation found, nor a plain load that spins.
 
@@ -31,7 +33,9 @@ impl Yields {
     /// Those of a graph whose nodes are the places of these segments; none where there is no such loop.
     pub(crate) fn of(graph: &Graph, segments: &SegmentTable) -> Option<Yields> {
         let all = || segments.iter().map(|(id, segment)| (id, segment.place));
-        let is_atomic = |id: SegmentId| segments.listing(id).iter().flatten().any(Instruction::is_atomic);
+        let is_atomic = |id: SegmentId| {
+            !segments.is_of_library(id) && segments.listing(id).iter().flatten().any(Instruction::is_atomic)
+        };
         let atomic: Vec<PlaceId> = all().filter(|(id, _)| is_atomic(*id)).map(|(_, place)| place).collect();
         if atomic.is_empty() {
             return None;

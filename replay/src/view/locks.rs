@@ -101,6 +101,16 @@ pub(super) fn is_part_of_waiting(event: &Event) -> bool {
     }
 }
 
+/// Whether the function is a barrier at which threads meet.
+pub(super) fn is_barrier(function: SyncFunction) -> bool {
+    matches!(function, SyncFunction::BarrierWait | SyncFunction::TeamBarrier)
+}
+
+/// Whether the thread waits in the kernel from here on, until another wakes it.
+pub(super) fn is_blocking(event: &Event) -> bool {
+    matches!(event, Event::FutexWait { .. } | Event::Enter { function: SyncFunction::ConditionWait, .. })
+}
+
 /// All locks of a view: numbered by their addresses.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LockTable {
@@ -109,7 +119,7 @@ pub(super) struct LockTable {
     most: FxHashMap<u64, u32>,
     /// By another address at which a lock of the program's own is given: its own.
     given_at: FxHashMap<u64, u64>,
-    /// Mutexes, and locks of the program's own, that are a part of a barrier; each with the one that all give back last.
+    /// Mutexes, and locks of the program's own, that are a part of a barrier; with what all give back last.
     of_barriers: FxHashMap<u64, u64>,
 }
 

@@ -110,6 +110,7 @@ fn lock_table(threads: &[ThreadSurvey], own_locks: &OwnLocks, episodes: &Episode
         let known = found.entry(*object).or_insert(*kind);
         *known = (*known).min(*kind);
     }
+    found.retain(|object, _| threads.iter().any(|thread| thread.asked.contains(object)));
     let calls: Vec<_> = threads.iter().map(|thread| &thread.conditions[..]).collect();
     let takes = threads
         .iter()

@@ -11,7 +11,7 @@ use flowgraph::{Builder, Components, NodeId};
 use heuristics::{Segment, SegmentId, SegmentTable};
 use machine::{Instruction, Operation, Register};
 use rustc_hash::{FxHashMap, FxHashSet};
-use trace_format::{BlockId, Kind, ModuleRole, Pc, Trace};
+use trace_format::{BlockId, Kind, LibraryCode, ModuleRole, Pc, Trace};
 
 use super::candidate::{self, Candidate};
 use super::cycle::Turn;
@@ -44,6 +44,8 @@ type Touched = (Registers, Vec<Touch>);
 pub(crate) struct Code<'a> {
     pub(super) trace: &'a Trace,
     pub(super) table: &'a SegmentTable,
+    /// Whose loops wait for nobody.
+    pub(super) libraries: LibraryCode<'a>,
     /// Where the loader's code is.
     loader: Vec<Range<Pc>>,
     /// By segment: whether it can be a part of a turn.
@@ -122,6 +124,7 @@ impl<'a> Code<'a> {
         Code {
             trace,
             table,
+            libraries: LibraryCode::new(trace.modules(), trace.symbols()),
             loader,
             can_wait,
             blocks,

@@ -9,7 +9,7 @@
 
 use heuristics::SegmentId;
 use rustc_hash::FxHashSet;
-use trace_format::{BlockId, Module, Pc};
+use trace_format::{BlockId, Pc};
 
 use super::code::Code;
 use super::cycle::{Turn, canonical};
@@ -88,8 +88,8 @@ impl Code<'_> {
     /// that one of them, and nothing in it changes memory: what tries to is a lock by its form, or work.
     pub(super) fn is_lone(&self, segments: &[SegmentId], at: usize) -> bool {
         let is_plain = |id: &SegmentId| {
-            let is_own = !self.trace.module_of(self.table[*id].start()).is_none_or(Module::has_known_locks);
-            is_own && self.table.listing(*id).iter().all(|one| one.is_some_and(|one| !one.is_atomic()))
+            !self.libraries.has(self.table[*id].start())
+                && self.table.listing(*id).iter().all(|one| one.is_some_and(|one| !one.is_atomic()))
         };
         let is_candidate = |(turn, from): (Turn, usize)| {
             self.candidate(&turn).is_some_and(|one| {

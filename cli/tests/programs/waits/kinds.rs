@@ -1,7 +1,7 @@
 // Rust's own locks, and spin locks of AtomicBool, in the forms of kinds.c: the first argument is the kind (mutex,
 // write, read, swap, compare), the second the form. Of the kinds barrier and condition, in each of ROUNDS rounds one
-// thread works, and the others wait for it; of the kind meeting all work. Of the kinds channel and park, each thread waits for the one before it; of
-// the kind once, all wait for one.
+// thread works, and the others wait for it; of the kind meeting all work. Of the kinds channel and park, each thread
+// waits for the one before it; of the kind once, all wait for one.
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering::*};
 use std::sync::mpsc::{Receiver, Sender, channel};

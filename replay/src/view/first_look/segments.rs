@@ -2,7 +2,7 @@
 
 use heuristics::SegmentTable;
 use rustc_hash::{FxHashMap, FxHashSet};
-use trace_format::{Instruction, Pc, Trace};
+use trace_format::{Instruction, LibraryCode, Pc, Trace};
 
 use super::region::Choice;
 use super::survey::{ThreadSurvey, survey};
@@ -32,7 +32,7 @@ impl Looked {
     /// # Errors
     /// When it cannot be read, or no loop that could be waiting runs at the places that were named.
     pub fn at(trace: &Trace, spin: &Spin) -> Result<Looked> {
-        let table = SegmentTable::new(trace.blocks(), &[]);
+        let table = segments(trace, &[]);
         let looks_for_turns = trace.meta().engine != "text" && *spin != Spin::Keep;
         let code = looks_for_turns.then(|| Code::new(trace, &table, spin.places()));
         let acts = if trace.meta().engine == "text" {
@@ -75,7 +75,7 @@ impl Segments {
         if cuts.is_empty() || !self.table.iter().any(|(_, segment)| segment.instructions[1..].iter().any(is_cut)) {
             return self;
         }
-        let finer = SegmentTable::new(trace.blocks(), &cuts);
+        let finer = segments(trace, &cuts);
         let turns = waiting::in_other_table(self.turns, &self.table, &finer);
         Segments { table: finer, turns, lone: self.lone }
     }
@@ -99,6 +99,14 @@ impl Segments {
         all.sort_unstable_by_key(|seen| (std::cmp::Reverse(seen.instructions), seen.pc));
         all
     }
+}
+
+/// Those of a trace, cut also at these addresses.
+fn segments(trace: &Trace, cuts: &[Pc]) -> SegmentTable {
+    let mut table = SegmentTable::new(trace.blocks(), cuts);
+    let libraries = LibraryCode::new(trace.modules(), trace.symbols());
+    table.name_libraries(|pc| libraries.has(pc));
+    table
 }
 
 /// Whether the turn is left out.

@@ -1,9 +1,10 @@
-//! The first look at a trace: what each thread's events say of regions, barriers and locks, and where blocks were left
-//! half-way.
+//! The first look at a trace: what threads' events say of regions and locks, and where blocks were left half-way.
 
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
-use trace_format::{Block, BlockId, Chunk, Event, Item, Pc, Seq, SyncFunction, ThreadExit, ThreadId, Trace};
+use trace_format::{
+    Block, BlockId, Chunk, Event, Item, LibraryCode, Pc, Seq, SyncFunction, ThreadExit, ThreadId, Trace,
+};
 
 use crate::Result;
 use crate::view::code::filter::is_of_sanitizer;
@@ -90,6 +91,8 @@ pub(in crate::view) struct ThreadSurvey {
     pub semaphores: FxHashMap<u64, SemaphoreUse>,
     /// What it posts, and has waited for.
     pub hand_overs: Vec<HandOver>,
+    /// Those of them that it asked for, and not only functions of libraries for themselves.
+    pub asked: FxHashSet<u64>,
     /// What it does with words that may be locks of the program's own.
     pub words: Uses,
     /// Its calls that wait for a condition, or say that it holds.
@@ -118,28 +121,20 @@ pub(in crate::view) struct ThreadSurvey {
     pub takes_locks: bool,
 }
 
-/// Whether the function is a barrier at which threads meet.
-pub(in crate::view) fn is_barrier(function: SyncFunction) -> bool {
-    matches!(function, SyncFunction::BarrierWait | SyncFunction::TeamBarrier)
-}
-
-/// Whether the thread waits in the kernel from here on, until another wakes it.
-fn is_blocking(event: &Event) -> bool {
-    matches!(event, Event::FutexWait { .. } | Event::Enter { function: SyncFunction::ConditionWait, .. })
-}
-
 /// Looks at all threads, in thread order; with turns of loops where what is known about code is given.
 pub(in crate::view) fn survey(trace: &Trace, code: Option<&Code>, acts: &Acts) -> Result<Vec<ThreadSurvey>> {
-    let lengths: Vec<u32> = trace.blocks().iter().map(|(_, b)| b.instructions.len() as u32).collect();
     let of_pools = TaskFunctions::of(trace);
-    let survey = |thread: ThreadId| survey_thread(trace, thread, &lengths, (code, acts), &of_pools);
-    trace.threads().par_iter().map(|thread| survey(thread.id)).collect()
+    let libraries = LibraryCode::new(trace.modules(), trace.symbols());
+    let ends_there = |block: &Block| block.instructions.last().is_some_and(|last| libraries.has(last.pc));
+    let block = |(_, block): (_, &Block)| (block.instructions.len() as u32, ends_there(block));
+    let blocks: Vec<(u32, bool)> = trace.blocks().iter().map(block).collect();
+    trace.threads().par_iter().map(|one| survey_thread(trace, one.id, &blocks, (code, acts), &of_pools)).collect()
 }
 
 fn survey_thread(
     trace: &Trace,
     thread: ThreadId,
-    lengths: &[u32],
+    blocks: &[(u32, bool)],
     (code, acts): (Option<&Code>, &Acts),
     of_pools: &TaskFunctions,
 ) -> Result<ThreadSurvey> {
@@ -151,7 +146,8 @@ fn survey_thread(
     while let Some(item) = stream.next()? {
         match item {
             Item::Block { block, memory, .. } => {
-                let length = lengths[block.index()];
+                let (length, is_in_library) = blocks[block.index()];
+                surveyor.is_in_library = is_in_library;
                 surveyor.act(acts, needs_ways, (block, length), memory);
                 surveyor.instructions += u64::from(length);
                 if look.is_some() || tasks.is_watching() {
@@ -180,7 +176,7 @@ fn survey_thread(
             Item::Event(event) => {
                 if let Some(follower) = &mut follower
                     && !surveyor.stack.in_leaf()
-                    && is_blocking(&event)
+                    && locks::is_blocking(&event)
                 {
                     follower.blocks();
                 }
@@ -252,6 +248,8 @@ struct Surveyor {
     create: Seq,
     /// The instructions before it last started a thread, of which it has joined none since.
     started: Option<u64>,
+    /// Whether the block that it ran last is a library's, whose locks are known by their functions.
+    is_in_library: bool,
 }
 
 impl Surveyor {
@@ -398,7 +396,11 @@ impl Surveyor {
             _ => {}
         }
         if let Some(Action::Take { kind, .. }) = locks::action(function) {
-            self.found.locks.entry(locks::object_of(function, object)).or_insert((kind, 0)).1 += 1;
+            let object = locks::object_of(function, object);
+            self.found.locks.entry(object).or_insert((kind, 0)).1 += 1;
+            if !self.is_in_library || kind != LockKind::Mutex {
+                self.found.asked.insert(object);
+            }
         }
     }
 
@@ -449,7 +451,7 @@ impl Surveyor {
             SyncFunction::ThreadJoin if result as u32 == 0 => {
                 self.found.joins.push(Join { handle: left.object, enter: self.join, leave: seq });
             }
-            function if is_barrier(function) => {
+            function if locks::is_barrier(function) => {
                 if let Some(wait) = self.waits.pop() {
                     self.found.waits[wait].leave = Some(seq);
                 }

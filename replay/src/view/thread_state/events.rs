@@ -5,7 +5,6 @@ use heuristics::SegmentId;
 use trace_format::{Chunk, Event, Seq, SyncFunction};
 
 use super::super::first_look::leagues::InLeague;
-use super::super::first_look::survey::is_barrier;
 use super::super::locks::{self, Action, HeldLock};
 use super::super::waits::conditions::is_of_condition;
 use super::super::waits::own_locks::Does;
@@ -372,7 +371,7 @@ impl ThreadState<'_> {
             if has_waited && let Some(episode) = self.hand_overs.next().copied().flatten() {
                 self.tell(Control::Await(episode), batch);
             }
-            if is_barrier(function)
+            if locks::is_barrier(function)
                 && let Some(episode) = self.waits.next()
             {
                 self.meet(Control::Meet(*episode), batch);

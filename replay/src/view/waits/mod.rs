@@ -10,7 +10,7 @@ mod values;
 
 use std::ops::Range;
 
-use trace_format::{Module, Pc, Trace};
+use trace_format::Trace;
 
 /// Where libraries whose locks are known by their functions keep others for themselves: those of files, of the heap.
 #[derive(Clone, Debug, Default)]
@@ -39,9 +39,4 @@ impl LibraryData {
         LibraryData::HEAP_LOCK.contains(&(address % LibraryData::HEAP))
             || self.0.iter().any(|data| data.contains(&address))
     }
-}
-
-/// Whether locks are known there by their functions.
-fn is_in_library(trace: &Trace, pc: Pc) -> bool {
-    trace.module_of(pc).is_none_or(Module::has_known_locks)
 }

@@ -3,9 +3,8 @@
 use heuristics::SegmentTable;
 use machine::{Instruction, Operand, Operation, Register};
 use rustc_hash::{FxHashMap, FxHashSet};
-use trace_format::{BlockId, BlockTable, Kind, Pc, Trace};
+use trace_format::{BlockId, BlockTable, Kind, LibraryCode, Pc, Trace};
 
-use super::super::is_in_library;
 use super::super::values::{self, Found, Place};
 use super::barriers::Looks;
 use super::by_block::ByBlock;
@@ -65,10 +64,10 @@ pub(in crate::view) struct Acts<'a> {
 impl<'a> Acts<'a> {
     /// Those of all blocks, outside of the C library and of runtimes.
     pub fn of(trace: &'a Trace, table: &'a SegmentTable, leading: Option<&Code>) -> Acts<'a> {
-        let mut all = Acts::none(trace, table);
+        let (mut all, libraries) = (Acts::none(trace, table), LibraryCode::new(trace.modules(), trace.symbols()));
         for (id, block) in trace.blocks().iter() {
             let code: Vec<_> = all.listing(id).collect();
-            let is_own = |number: usize| !is_in_library(trace, block.instructions[number].pc);
+            let is_own = |number: usize| !libraries.has(block.instructions[number].pc);
             let atomic = |i: usize| code[i].filter(|one| one.is_atomic() && block.instructions[i].memory > 0);
             let on_word = |i| atomic(i).map_or_else(|| stores(&code, i, leading), |one| acts(&code, i, one, leading));
             all.words.push(block, |i| on_word(i).filter(|_| is_own(i)));

@@ -185,8 +185,8 @@ impl Uses {
         }
     }
 
-    /// The thread puts something into a word by `xchg`, as a lock is given or taken, and does not look at what was there;
-    /// none: something unknown.
+    /// The thread puts something into a word by `xchg`, as a lock is given or taken, and does not look at what was
+    /// there; none: something unknown.
     fn put(&mut self, word: u64, does: Option<Does>) {
         let is_zero = match does {
             Some(Does::Gives) => true,
