@@ -105,7 +105,9 @@ impl Segments {
 fn segments(trace: &Trace, cuts: &[Pc]) -> SegmentTable {
     let mut table = SegmentTable::new(trace.blocks(), cuts);
     let libraries = LibraryCode::new(trace.modules(), trace.symbols());
-    table.name_libraries(|pc| libraries.has(pc));
+    // By that function a program waits itself.
+    let is_asked = |pc| trace.symbol_of(pc).is_some_and(|symbol| symbol.name == "syscall");
+    table.name_libraries(|pc| libraries.has(pc) && !is_asked(pc));
     table
 }
 
