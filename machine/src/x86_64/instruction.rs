@@ -87,6 +87,15 @@ impl<'a> Instruction<'a> {
         }
     }
 
+    /// Whether both are done by conditions, and always exactly one of them.
+    #[must_use]
+    pub fn is_opposite(self, other: Instruction) -> bool {
+        let mut negated = *self.decoded;
+        negated.negate_condition_code();
+        let own = negated.condition_code();
+        own != ConditionCode::None && own == other.decoded.condition_code()
+    }
+
     /// What it is called.
     #[must_use]
     pub fn operation(self) -> Operation {

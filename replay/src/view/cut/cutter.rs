@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::chunks::{At, Chunks};
 use super::counts::{Counts, Told};
-use super::iterations::loops::LoopPlan;
+use super::iterations::loops::{LoopPlan, Shown};
 use super::marks::MarkPlan;
 use super::pieces::{Access, Begun, Launch, Pieces};
 use super::rows::{AllRows, Part, Splitter, Total};
@@ -256,6 +256,9 @@ impl<'a, 'k> Cutter<'a, 'k> {
         if turning.is_some_and(|(_, level)| lowest > level) {
             return self.part(whole, sps, addresses);
         }
+        if !plan.shown.is_empty() {
+            return self.splitter.segments(row).iter().try_for_each(|code| self.segment(code, sps, addresses));
+        }
         let standing = turning.map(|(of_loop, level)| (of_loop, (i64::from(self.track.level()) - level) as i32));
         for number in self.splitter.parts(row, standing, plan) {
             let part = self.splitter.of(number);
@@ -323,8 +326,49 @@ impl<'a, 'k> Cutter<'a, 'k> {
         self.come();
         if let Rule::Turns(plan) = self.rule {
             self.turn(plan, brief)?;
+            if let Some(shown) = plan.shown.get(&id)
+                && self.turning.is_some_and(|t| t.of_loop == shown.of_loop && t.level == self.track.level())
+            {
+                return self.show(shown, brief, sps, addresses);
+            }
         }
         self.run(*code, std::slice::from_ref(code), &Total::of(brief), sps, addresses)
+    }
+
+    /// The thread runs a segment that stands in a copy of the loop's body: lanes have others in its place.
+    fn show(&mut self, shown: &Shown, brief: &Brief, sps: &mut &[i64], addresses: &mut &[u64]) -> Result<()> {
+        let total = Total::of(brief);
+        let (mut kept, own);
+        (own, *addresses) = addresses.split_at(total.addresses as usize);
+        kept = self.open.is_some();
+        for (part, code) in &shown.parts {
+            if let Some(turning) = self.turning.filter(|_| part.begins) {
+                let launch = self.launch_of(turning);
+                self.end_lane();
+                self.begin_lane(launch)?;
+            }
+            kept |= self.open.is_some();
+            let taken: Vec<u64> = part.takes.iter().filter_map(|at| own.get(*at as usize)).copied().collect();
+            let of_part = Total { addresses: taken.len() as u32, ..total };
+            let level = self.track.level();
+            let accessed = self.track.run((*code, 1), &of_part, sps, &mut &taken[..]);
+            self.remember((std::slice::from_ref(code), level), accessed);
+            self.track.is_sure()?;
+            if part.ends {
+                self.end_lane();
+            }
+        }
+        if let [] = shown.parts[..] {
+            // Nothing stands for a jump.
+            debug_assert_eq!((total.sp, total.level, total.recorded), (0, 0, 0));
+        }
+        self.counts.mathematics[usize::from(!kept)] += total.mathematics;
+        match (&mut self.open, kept) {
+            (Some(open), _) => open.kept += total.instructions,
+            (None, true) => self.counts.kept += total.instructions,
+            (None, false) => self.counts.outside += total.instructions,
+        }
+        Ok(())
     }
 
     /// The thread runs these segments, for which the code stands.
@@ -395,7 +439,8 @@ impl<'a, 'k> Cutter<'a, 'k> {
                 self.end_lane();
             }
             (Some(turning), enters)
-                if place.heads == Some(turning.of_loop) || self.open.is_none() && enters == Some(turning.of_loop) =>
+                if place.heads == Some(turning.of_loop)
+                    || self.open.is_none() && enters == Some(turning.of_loop) && !place.is_shown =>
             {
                 turning.is_more_than_test = plan.loops[turning.of_loop as usize];
                 let ends_chunk = std::mem::take(&mut turning.ends_chunk);
@@ -427,7 +472,9 @@ impl<'a, 'k> Cutter<'a, 'k> {
                 let taskloop = piece.map(|piece| piece.taskloop);
                 let turning =
                     *self.turning.insert(Turning { of_loop, taskloop, level, is_more_than_test, ends_chunk: false });
-                self.begin_lane(self.launch_of(turning))?;
+                if !place.is_shown {
+                    self.begin_lane(self.launch_of(turning))?;
+                }
             }
             (None, None) => {}
         }

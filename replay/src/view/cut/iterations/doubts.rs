@@ -53,7 +53,10 @@ pub(super) fn doubts(trace: &Trace, asked: &Asked, given: &Given, counts: &Count
     let has_loop = |function: Pc| wanted.iter().any(|id| function_of(loops.ends(*id, segments).0) == Some(function));
     let is_given = |id: &LoopId| given.loops.contains(id) || one_each.contains(id);
     let is_in_parts = |(number, id): &(usize, &LoopId)| {
-        given.in_parts.contains(id) && !told[*number].are_all() && told[*number].unlike == 0
+        given.in_parts.contains(id)
+            && !turns[*number].copies.is_proven
+            && !told[*number].are_all()
+            && told[*number].unlike == 0
     };
     for (number, id) in wanted.iter().enumerate().filter(is_in_parts) {
         add(

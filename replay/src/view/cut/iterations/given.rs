@@ -37,6 +37,8 @@ pub(super) struct Given {
     pub with_barriers: Vec<LoopId>,
     /// Functions that ask whether their thread has any iteration, and have no such loop.
     pub lost: Vec<Pc>,
+    /// Where a thread takes its share modulo a power of two, and that: so many iterations may be a turn of a loop behind.
+    pub modulo: Vec<(NodeId, i64)>,
     /// The branches that compare what a runtime gave.
     pub tests: Tests,
 }
@@ -108,6 +110,7 @@ impl Given {
         let mut states: Vec<Option<State>> = vec![None; graph.node_count()];
         let mut ends: FxHashMap<(LoopId, NodeId), [Option<i64>; 2]> = FxHashMap::default();
         let mut left = Vec::new();
+        let mut modulo = BTreeSet::new();
         for function in functions.iter().chain(pieces) {
             let Some(node) = loops.node_at(*function) else { continue };
             let mut state = State::default();
@@ -134,6 +137,7 @@ impl Given {
                         facts.entry(id).or_default().runs_on = true;
                     }
                 }
+                modulo.extend(power_of_modulo(&state, instruction).map(|power| (node, power)));
                 let name = instruction.kind().is_call().then(|| called(instruction.target()?)).flatten();
                 if name.as_deref().is_some_and(is_barrier) {
                     loops.around(node).for_each(|id| facts.entry(id).or_default().meets = true);
@@ -212,7 +216,13 @@ impl Given {
         }
         let of_loop = |id: LoopId| ends.iter().filter(move |((of, _), _)| *of == id).map(|(_, distances)| *distances);
         given.ahead = given.loops.iter().filter_map(|id| Some((*id, ahead(of_loop(*id))?))).collect();
-        given.in_parts = given.loops.iter().copied().filter(|id| !of(*id).by_whole).collect();
+        given.modulo = modulo.into_iter().collect();
+        let is_rest = |id: LoopId| {
+            let in_front = given.modulo.iter().map(|(node, _)| *node).filter(|node| !loops.contains(id, *node));
+            reached(graph, in_front, |node| graph.successors(node).iter().copied())[loops.header(id).index()]
+        };
+        let in_parts = |id: &LoopId| !of(*id).by_whole || !given.modulo.is_empty() && is_rest(*id);
+        given.in_parts = given.loops.iter().copied().filter(in_parts).collect();
         let places = loops;
         let Given { loops, of_chunks, cyclic, .. } = &mut given;
         loops.retain(|id| !of_chunks.contains(id));
@@ -295,6 +305,17 @@ fn is_barrier(name: &str) -> bool {
 /// Whether a branch asks whether two values are the same.
 fn is_equality(branch: Instruction) -> bool {
     matches!(branch.condition(), Condition::Equal | Condition::NotEqual)
+}
+
+/// What power of two an instruction takes the thread's share modulo, if it does.
+fn power_of_modulo(state: &State, instruction: Instruction) -> Option<i64> {
+    match instruction.step() {
+        Step::Update { operator: Operator::And, acc, by: Operand::Constant(mask), .. } => {
+            let power = mask.checked_add(1).filter(|power| *power > 1 && power & mask == 0)?;
+            (state.value(acc, instruction).from & SHARE != 0).then_some(power)
+        }
+        _ => None,
+    }
 }
 
 /// Whether an instruction adds to the thread's number, multiplied as it is, as much as the next one's is more.
