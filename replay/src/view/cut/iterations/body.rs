@@ -124,7 +124,7 @@ impl<'a> Code<'a> {
     }
 
     /// What stands for a whole block that does the same.
-    fn same(&self, node: NodeId, as_this: NodeId) -> Option<Part> {
+    pub fn same(&self, node: NodeId, as_this: NodeId) -> Option<Part> {
         let [own, known] = [self.block(node)?, self.block(as_this)?];
         let [a, b] = [node, as_this].map(|node| &self.segments[self.segment(node)]);
         if a.sp != b.sp || a.last().kind.is_call() != b.last().kind.is_call() || turned(&known, &own).is_none() {

@@ -44,6 +44,8 @@ pub(in crate::view::cut) struct Copies {
     pub shown: FxHashMap<NodeId, Vec<Part>>,
     /// Copies beside the loop, and what lies between them and the loop.
     pub beside: BTreeSet<NodeId>,
+    /// Where copies beside the loop begin that have another shape: these stay as they are.
+    pub loose: BTreeSet<NodeId>,
     /// The loops that hold no other copies than those.
     pub merged: Vec<LoopId>,
     /// Whether each copy is surely an iteration, and all iterations are copies.
@@ -57,6 +59,7 @@ impl Default for Copies {
             begin: NodeId(0),
             shown: FxHashMap::default(),
             beside: BTreeSet::new(),
+            loose: BTreeSet::new(),
             merged: Vec::new(),
             is_proven: false,
         }
@@ -105,6 +108,33 @@ impl Finder<'_> {
             self.of_joins(id, &code, (begin, &joins, *test))
         };
         numbers.filter_map(of_number).collect()
+    }
+
+    /// The copies of a loop's body that each have a test of their own behind them: turns begin with all of them.
+    pub(super) fn with_tests(&self, id: LoopId, turns: &Turns) -> Option<Copies> {
+        let of_place = segment_of_place(self.segments);
+        let code = Code::new(self.segments, self.loops, &of_place);
+        let is_own = |node: NodeId| self.loops.contains(id, node);
+        let begins: Vec<NodeId> = turns.begins.iter().copied().filter(|node| is_own(*node)).collect();
+        let [begin, _, ..] = begins[..] else { return None };
+        let leaves = |node: NodeId| self.loops.graph().successors(node).iter().any(|next| !is_own(*next));
+        let is_test = |node: NodeId| is_own(node) && self.given.tests.of(node).is_some() && leaves(node);
+        let is_inside = |node: NodeId| is_own(node) && !begins.contains(&node) && !turns.aside.contains(&node);
+        let (mut body, mut test) = (Body::new(&code, begin), None);
+        let mut copies = Copies { number: begins.len(), begin, ..Copies::default() };
+        for head in &begins {
+            let mut shown = FxHashMap::from_iter([(*head, vec![code.same(*head, begin)?])]);
+            let ends = body.walk(*head, &is_inside, Some(&is_test), &mut shown)?;
+            let end = *ends.first().filter(|first| ends.iter().all(|end| end == *first))?;
+            shown.insert(end, vec![code.tail(end, *test.get_or_insert(end))?]);
+            let known = copies.shown.len() + shown.len();
+            copies.shown.extend(shown);
+            if copies.shown.len() < known {
+                return None;
+            }
+        }
+        copies.shown.retain(|node, parts| !matches!(&parts[..], [part] if part.stands == *node));
+        Some(copies)
     }
 
     /// What each turn that begins there runs, in order: up to the test at the end.
@@ -187,10 +217,12 @@ impl Finder<'_> {
                 && !self.loops.contains(id, node)
         };
         let mut all: FxHashMap<NodeId, Vec<Part>> = FxHashMap::default();
+        let mut loose = BTreeSet::new();
         for first in graph.nodes().filter(|node| is_near(*node)) {
             let mut left = vec![first];
             let Some(part) = code.head(first, begin) else { continue };
             let mut of_row: FxHashMap<NodeId, Vec<Part>> = FxHashMap::from_iter([(first, vec![part])]);
+            loose.insert(first);
             let mut known = BTreeSet::new();
             while let Some(head) = left.pop() {
                 if !known.insert(head) {
@@ -222,6 +254,9 @@ impl Finder<'_> {
                     of_row.insert(end, parts);
                 }
             }
+            if !of_row.is_empty() {
+                loose.remove(&first);
+            }
             for (node, parts) in of_row {
                 let known = all.entry(node).or_default();
                 if known.len() < parts.len() {
@@ -229,7 +264,12 @@ impl Finder<'_> {
                 }
             }
         }
-        let own: Vec<NodeId> = all.keys().copied().chain([begin]).collect();
+        loose.retain(|node| !all.contains_key(node));
+        let begins = |parts: &&Vec<Part>| parts.iter().any(|part| part.begins);
+        if loose.len() + all.values().filter(begins).count() < copies.number {
+            copies.loose = loose;
+        }
+        let own: Vec<NodeId> = all.keys().chain(&copies.loose).copied().chain([begin]).collect();
         let [behind, before] = self.near(id, &own);
         let of_them = graph.nodes().filter(|node| behind[node.index()] && before[node.index()]);
         if own.len() > 1 {
@@ -254,13 +294,16 @@ impl Finder<'_> {
         };
         let tests: Vec<NodeId> =
             graph.nodes().filter(|node| in_front(node) && self.given.tests.of(*node).is_some()).collect();
+        // What stands behind the beginning of a copy is its own.
+        let is_begin = |node: NodeId| copies.loose.contains(&node) || copies.shown.contains_key(&node);
         let behind = reached(graph, tests.iter().copied(), |node| {
-            graph.successors(node).iter().copied().filter(move |next| self.goes_on(id, node, *next))
+            let next = if is_begin(node) { &[] } else { graph.successors(node) }.iter().copied();
+            next.filter(move |next| self.goes_on(id, node, *next))
         });
         let is_rest = |node: &NodeId| in_front(node) && behind[node.index()];
-        let mut rest = graph.nodes().filter(|node| is_rest(node) && !tests.contains(node));
-        let all_are = !tests.is_empty() && !rest.any(|node| code.works(node) && !copies.shown.contains_key(&node));
-        let is_single = copies.begins().any(|node| copies.beside.contains(&node));
+        let mut rest = graph.nodes().filter(|node| is_rest(node) && !is_begin(*node) && !tests.contains(node));
+        let all_are = !tests.is_empty() && !rest.any(|node| code.works(node));
+        let is_single = copies.begins().any(|node| copies.beside.contains(&node)) || !copies.loose.is_empty();
         all_are && (is_single || self.given.modulo.iter().any(|(node, power)| in_front(node) && *power == copies.number as i64))
     }
 }

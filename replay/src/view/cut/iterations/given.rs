@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 
 use flowgraph::{LoopId, NodeId, reached};
 use heuristics::SegmentTable;
-use machine::{Condition, Instruction, Operand, Operator, Register, Step};
+use machine::{Condition, Instruction, Operand, Operation, Operator, Register, Step};
 use rustc_hash::FxHashMap;
 use trace_format::{Kind, Pc};
 
@@ -309,13 +309,12 @@ fn is_equality(branch: Instruction) -> bool {
 
 /// What power of two an instruction takes the thread's share modulo, if it does.
 fn power_of_modulo(state: &State, instruction: Instruction) -> Option<i64> {
-    match instruction.step() {
-        Step::Update { operator: Operator::And, acc, by: Operand::Constant(mask), .. } => {
-            let power = mask.checked_add(1).filter(|power| *power > 1 && power & mask == 0)?;
-            (state.value(acc, instruction).from & SHARE != 0).then_some(power)
-        }
-        _ => None,
-    }
+    let (Operation::And | Operation::Test, Operand::Constant(mask)) = (instruction.operation(), instruction.operand(1))
+    else {
+        return None;
+    };
+    let power = mask.checked_add(1).filter(|power| *power > 1 && power & mask == 0)?;
+    (state.value(instruction.operand(0), instruction).from & SHARE != 0).then_some(power)
 }
 
 /// Whether an instruction adds to the thread's number, multiplied as it is, as much as the next one's is more.

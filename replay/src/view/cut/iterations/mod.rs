@@ -113,8 +113,13 @@ pub(in crate::view) fn into_turns(view: &View, which: &WhichLoops, bodies: &[Pc]
         cyclic: &given.cyclic,
         writes: &writes,
     };
+    let of_copies = copies::Finder { loops: &loops, segments, given: &given };
     let turns = |id: &LoopId| {
-        if given.loops.contains(id) { finder.turns(*id) } else { Turns::at_header(&loops, *id) }
+        if !given.loops.contains(id) {
+            return Turns::at_header(&loops, *id);
+        }
+        let turns = finder.turns(*id);
+        Turns { copies: of_copies.with_tests(*id, &turns).unwrap_or_default(), ..turns }
     };
     let mut turns: Vec<Turns> = wanted.iter().map(turns).collect();
     let mut wanted = wanted;
@@ -136,7 +141,6 @@ pub(in crate::view) fn into_turns(view: &View, which: &WhichLoops, bodies: &[Pc]
         doubts(&view.trace, &asked, &given, counts)
     };
     let mut doubts = doubts_of(&wanted, &turns, &made.2);
-    let of_copies = copies::Finder { loops: &loops, segments, given: &given };
     let may_be_unrolled = |id: &LoopId| given.loops.contains(id) && !deals_each(*id);
     for id in wanted.clone().into_iter().filter(may_be_unrolled) {
         let Some(number) = wanted.iter().position(|one| *one == id) else { continue };

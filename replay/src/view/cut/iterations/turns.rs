@@ -43,7 +43,7 @@ impl Turns {
     /// Those of the same loop where each is several iterations.
     pub(super) fn unrolled(copies: Copies) -> Turns {
         Turns {
-            begins: BTreeSet::from([copies.begin]),
+            begins: copies.loose.iter().copied().chain([copies.begin]).collect(),
             before: copies.beside.clone(),
             is_incomplete: !copies.is_proven,
             by_tests: true,
