@@ -157,12 +157,7 @@ impl Finder<'_> {
     }
 
     /// The copies, where all but the first begin in these nodes.
-    fn of_joins(
-        &self,
-        id: LoopId,
-        code: &Code,
-        (begin, joins, test): (NodeId, &[NodeId], NodeId),
-    ) -> Option<Copies> {
+    fn of_joins(&self, id: LoopId, code: &Code, (begin, joins, test): (NodeId, &[NodeId], NodeId)) -> Option<Copies> {
         let mut copies = Copies { number: joins.len() + 1, begin, ..Copies::default() };
         let mut body = Body::new(code, begin);
         let heads = [begin].into_iter().chain(joins.iter().copied());
@@ -201,20 +196,11 @@ impl Finder<'_> {
     }
 
     /// Copies of the body in front of the loop and behind it.
-    fn beside(
-        &self,
-        id: LoopId,
-        code: &Code,
-        (begin, test): (NodeId, NodeId),
-        body: &mut Body,
-        copies: &mut Copies,
-    ) {
+    fn beside(&self, id: LoopId, code: &Code, (begin, test): (NodeId, NodeId), body: &mut Body, copies: &mut Copies) {
         let graph = self.loops.graph();
         let [behind, before] = self.near(id, &[begin]);
         let is_near = |node: NodeId| {
-            node != graph.entry()
-                && (behind[node.index()] || before[node.index()])
-                && !self.loops.contains(id, node)
+            node != graph.entry() && (behind[node.index()] || before[node.index()]) && !self.loops.contains(id, node)
         };
         let mut all: FxHashMap<NodeId, Vec<Part>> = FxHashMap::default();
         let mut loose = BTreeSet::new();
@@ -287,11 +273,8 @@ impl Finder<'_> {
     fn is_proven(&self, id: LoopId, begin: NodeId, code: &Code, copies: &Copies) -> bool {
         let graph = self.loops.graph();
         let [_, before] = self.near(id, &[begin]);
-        let in_front = |node: &NodeId| {
-            before[node.index()]
-                && *node != graph.entry()
-                && !self.loops.contains(id, *node)
-        };
+        let in_front =
+            |node: &NodeId| before[node.index()] && *node != graph.entry() && !self.loops.contains(id, *node);
         let tests: Vec<NodeId> =
             graph.nodes().filter(|node| in_front(node) && self.given.tests.of(*node).is_some()).collect();
         // What stands behind the beginning of a copy is its own.
@@ -304,6 +287,8 @@ impl Finder<'_> {
         let mut rest = graph.nodes().filter(|node| is_rest(node) && !is_begin(*node) && !tests.contains(node));
         let all_are = !tests.is_empty() && !rest.any(|node| code.works(node));
         let is_single = copies.begins().any(|node| copies.beside.contains(&node)) || !copies.loose.is_empty();
-        all_are && (is_single || self.given.modulo.iter().any(|(node, power)| in_front(node) && *power == copies.number as i64))
+        all_are
+            && (is_single
+                || self.given.modulo.iter().any(|(node, power)| in_front(node) && *power == copies.number as i64))
     }
 }

@@ -76,6 +76,21 @@ pub(super) fn doubts(trace: &Trace, asked: &Asked, given: &Given, counts: &Count
             );
         }
     }
+    let is_wide = |(number, id): &(usize, &LoopId)| {
+        let told = told[*number];
+        let masks = || given.masks.contains(&function_of(loops.ends(**id, segments).0));
+        is_given(id) && (told.are_apart || told.is_alone && masks()) && !told.are_all() && told.unlike == 0
+    };
+    for (number, id) in wanted.iter().enumerate().filter(is_wide) {
+        add(
+            About::Loop(number),
+            format!(
+                "the runtime gave out several numbers at a time to each turn of the loop at {}: a lane may be \
+                 several iterations, as where the compiler unrolled it; {PLAINLY}",
+                at(*id)
+            ),
+        );
+    }
     let is_unlike = |(told, id): (&Told, &LoopId)| told.unlike > 0 && (is_worksharing || is_given(id));
     for (number, (told, id)) in told.iter().zip(*wanted).enumerate().filter(|(_, one)| is_unlike(*one)) {
         add(

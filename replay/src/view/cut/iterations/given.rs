@@ -39,6 +39,8 @@ pub(super) struct Given {
     pub lost: Vec<Pc>,
     /// Where a thread takes its share modulo a power of two, and that: so many iterations may be a turn of a loop behind.
     pub modulo: Vec<(NodeId, i64)>,
+    /// Functions that take what a thread was given modulo a power of two.
+    pub masks: Vec<Option<Pc>>,
     /// The branches that compare what a runtime gave.
     pub tests: Tests,
 }
@@ -110,7 +112,7 @@ impl Given {
         let mut states: Vec<Option<State>> = vec![None; graph.node_count()];
         let mut ends: FxHashMap<(LoopId, NodeId), [Option<i64>; 2]> = FxHashMap::default();
         let mut left = Vec::new();
-        let mut modulo = BTreeSet::new();
+        let (mut modulo, mut masks) = (BTreeSet::new(), BTreeSet::new());
         for function in functions.iter().chain(pieces) {
             let Some(node) = loops.node_at(*function) else { continue };
             let mut state = State::default();
@@ -137,7 +139,10 @@ impl Given {
                         facts.entry(id).or_default().runs_on = true;
                     }
                 }
-                modulo.extend(power_of_modulo(&state, instruction).map(|power| (node, power)));
+                if let Some((power, from)) = power_of_modulo(&state, instruction) {
+                    masks.insert(function_of(instruction.pc()));
+                    modulo.extend((from & SHARE != 0).then_some((node, power)));
+                }
                 let name = instruction.kind().is_call().then(|| called(instruction.target()?)).flatten();
                 if name.as_deref().is_some_and(is_barrier) {
                     loops.around(node).for_each(|id| facts.entry(id).or_default().meets = true);
@@ -217,6 +222,7 @@ impl Given {
         let of_loop = |id: LoopId| ends.iter().filter(move |((of, _), _)| *of == id).map(|(_, distances)| *distances);
         given.ahead = given.loops.iter().filter_map(|id| Some((*id, ahead(of_loop(*id))?))).collect();
         given.modulo = modulo.into_iter().collect();
+        given.masks = masks.into_iter().collect();
         let is_rest = |id: LoopId| {
             let in_front = given.modulo.iter().map(|(node, _)| *node).filter(|node| !loops.contains(id, *node));
             reached(graph, in_front, |node| graph.successors(node).iter().copied())[loops.header(id).index()]
@@ -241,6 +247,13 @@ impl Given {
 }
 
 impl Given {
+    /// Of loops that no lane turned a thread's share may be taken modulo a power of two in what seems to be their turn.
+    pub(super) fn look_inside(&mut self, loops: &LoopsOf, ways_back: &[(NodeId, NodeId)]) {
+        let is_new = |id: &LoopId| ways_back.iter().any(|(_, to)| loops.header(*id) == *to);
+        let takes = |id: &LoopId| self.modulo.iter().any(|(node, _)| loops.contains(*id, *node));
+        self.in_parts.extend(self.loops.iter().copied().filter(|id| is_new(id) && takes(id)));
+    }
+
     /// Ways back that no lane took, in functions that have no loop, or only such as seem to be in one: from the test
     /// behind an iteration, of which only the side is known that ends the loop, to where the thread came to that
     /// iteration. At most one in each function.
@@ -307,14 +320,15 @@ fn is_equality(branch: Instruction) -> bool {
     matches!(branch.condition(), Condition::Equal | Condition::NotEqual)
 }
 
-/// What power of two an instruction takes the thread's share modulo, if it does.
-fn power_of_modulo(state: &State, instruction: Instruction) -> Option<i64> {
+/// What power of two an instruction takes modulo of what a thread was given, if it does, and where that comes from.
+fn power_of_modulo(state: &State, instruction: Instruction) -> Option<(i64, u8)> {
     let (Operation::And | Operation::Test, Operand::Constant(mask)) = (instruction.operation(), instruction.operand(1))
     else {
         return None;
     };
     let power = mask.checked_add(1).filter(|power| *power > 1 && power & mask == 0)?;
-    (state.value(instruction.operand(0), instruction).from & SHARE != 0).then_some(power)
+    let from = state.value(instruction.operand(0), instruction).from;
+    (from & (NUMBER | SHARE) != 0).then_some((power, from))
 }
 
 /// Whether an instruction adds to the thread's number, multiplied as it is, as much as the next one's is more.

@@ -6,13 +6,13 @@ use machine::Instruction;
 use rustc_hash::FxHashMap;
 use trace_format::{Kind, Pc};
 
-use super::counter::LoopCounter;
 use super::copies::{Copies, Part};
+use super::counter::LoopCounter;
 use super::merging::{Merging, Trips};
 use super::turns::Turns;
-use crate::{Code, Unit};
 use crate::lanes::brief::Brief;
 use crate::view::LoopTaken;
+use crate::{Code, Unit};
 
 /// A loop that ran.
 #[derive(Clone, Debug, PartialEq, Eq)]

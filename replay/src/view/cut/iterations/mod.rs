@@ -53,6 +53,7 @@ pub(in crate::view) fn into_turns(view: &View, which: &WhichLoops, bodies: &[Pc]
     if !ways_back.is_empty() {
         loops = loops.with(&ways_back);
         found = given(&loops);
+        found.look_inside(&loops, &ways_back);
     }
     let given = found;
     let reaches = |id: LoopId, wanted: &dyn Fn(TeamCall) -> bool| {
