@@ -2,7 +2,7 @@
 
 use flowgraph::NodeId;
 use heuristics::{SegmentId, SegmentTable};
-use machine::{Instruction, Operand, Operation, Operator, Step};
+use machine::{Instruction, Operand, Operation, Operator, Registers, Step};
 use rustc_hash::FxHashMap;
 use trace_format::{Kind, Pc, SpEffect};
 
@@ -26,6 +26,9 @@ struct Line {
     is_test: bool,
     /// It writes to memory outside of the frame, or calls.
     works: bool,
+    /// What it reads and writes.
+    reads: Registers,
+    writes: Registers,
     /// Which of the segment's addresses are its own: the first, and how many.
     addresses: (u32, u32),
 }
@@ -189,6 +192,8 @@ impl Block<'_> {
     fn fit(&self, own: &Block, mut used: Vec<bool>, is_tail: bool) -> Option<Fit> {
         let mut takes = Vec::new();
         let test = self.lines.iter().rposition(|line| line.is_test).filter(|_| is_tail);
+        // What is worked out for the test alone.
+        let is_for_test = |line: &Line| test.is_some_and(|test| self.lines[test].reads & line.writes != 0);
         for (number, line) in self.lines.iter().enumerate() {
             let is_it = |at: &usize| !used[*at] && own.lines[*at].sign == line.sign;
             match (0..own.lines.len()).find(is_it).filter(|_| test != Some(number)) {
@@ -197,7 +202,7 @@ impl Block<'_> {
                     let (first, count) = own.lines[at].addresses;
                     takes.extend(first..first + count);
                 }
-                None if (line.is_step || test == Some(number)) && line.addresses.1 == 0 => {}
+                None if (line.is_step || test == Some(number) || is_for_test(line)) && line.addresses.1 == 0 => {}
                 None => return None,
             }
         }
@@ -228,6 +233,8 @@ impl Line {
             sign: sign(instruction),
             is_step,
             is_test: matches!(instruction.operation(), Operation::Compare | Operation::Test),
+            reads: instruction.reads() & !instruction.flags_read(),
+            writes: instruction.writes() & !instruction.flags_written(),
             works: writes || instruction.kind().is_call(),
             addresses,
         }

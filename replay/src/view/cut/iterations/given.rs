@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 use trace_format::{Kind, Pc};
 
 use super::loops::{LoopsOf, segment_of_place};
-use super::values::{CONSTANT, COUNT, MIXED, NUMBER, SHARE, STEPPED, State};
+use super::values::{CONSTANT, COUNT, DISTANCE, MIXED, NUMBER, SHARE, STEPPED, State};
 
 /// Loops whose end hangs on what a runtime gave.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub(super) struct Given {
     pub with_barriers: Vec<LoopId>,
     /// Functions that ask whether their thread has any iteration, and have no such loop.
     pub lost: Vec<Pc>,
-    /// Where a thread takes its share modulo a power of two, and that: so many iterations may be a turn of a loop behind.
+    /// Where a thread takes how many iterations it has modulo a power of two, and that: so many iterations may be a turn of a loop behind.
     pub modulo: Vec<(NodeId, i64)>,
     /// Functions that take what a thread was given modulo a power of two.
     pub masks: Vec<Option<Pc>>,
@@ -141,7 +141,7 @@ impl Given {
                 }
                 if let Some((power, from)) = power_of_modulo(&state, instruction) {
                     masks.insert(function_of(instruction.pc()));
-                    modulo.extend((from & SHARE != 0).then_some((node, power)));
+                    modulo.extend((from & (SHARE | DISTANCE) != 0).then_some((node, power)));
                 }
                 let name = instruction.kind().is_call().then(|| called(instruction.target()?)).flatten();
                 if name.as_deref().is_some_and(is_barrier) {

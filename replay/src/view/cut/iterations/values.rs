@@ -30,6 +30,8 @@ pub(super) const STEPPED: u8 = 8;
 pub(super) const MIXED: u8 = 16;
 /// It is compared with a constant.
 pub(super) const CONSTANT: u8 = 32;
+/// It is how far one such value is from another: how many iterations there are.
+pub(super) const DISTANCE: u8 = 64;
 
 /// What a number may be multiplied with that counts something of so many bytes.
 const MOST_BYTES: i64 = 1 << 16;
@@ -206,6 +208,7 @@ impl State {
                 match by {
                     Operand::Constant(_) if operator == Operator::Add && from & NUMBER != 0 => from |= STEPPED,
                     by if operator == Operator::Xor && by == acc => from = 0,
+                    _ if operator == Operator::Add && one.from & other.from & NUMBER != 0 => from |= DISTANCE,
                     // What spreads numbers, as a hash does, is no size of what they count.
                     Operand::Constant(by) if operator == Operator::Multiply && by.abs() > MOST_BYTES && from != 0 => {
                         from |= MIXED;
