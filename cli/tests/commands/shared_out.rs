@@ -47,7 +47,7 @@ const PROGRAMS: [(&str, u64, [f64; 2]); 19] = [
 ];
 
 /// Those that clang unrolls or vectorises at -O2.
-const IN_PARTS: [&str; 4] = ["un", "vectorised", "col", "idle"];
+const IN_PARTS: [&str; 3] = ["un", "vectorised", "col"];
 
 /// Those whose code without optimisation once had other lanes.
 const UNLIKE_PLAIN: [&str; 2] = ["outside", "strided"];

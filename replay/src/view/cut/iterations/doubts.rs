@@ -79,7 +79,7 @@ pub(super) fn doubts(trace: &Trace, asked: &Asked, given: &Given, counts: &Count
     let is_wide = |(number, id): &(usize, &LoopId)| {
         let told = told[*number];
         let has_rest = || given.asking_for_rest.contains(&function_of(loops.ends(**id, segments).0));
-        is_given(id) && (told.are_apart || told.is_alone && has_rest()) && !told.are_all() && told.unlike == 0
+        is_given(id) && (told.are_apart || told.is_alone) && has_rest() && !told.are_all() && told.unlike == 0
     };
     for (number, id) in wanted.iter().enumerate().filter(is_wide) {
         add(
