@@ -247,6 +247,19 @@ impl<'a> Instruction<'a> {
         super::is_atomic(self.decoded)
     }
 
+    /// Whether it works on several numbers of a vector at once, or takes one out of it or puts one there.
+    #[must_use]
+    pub fn is_of_vectors(self) -> bool {
+        let is_vector = |index| self.register(index).is_some_and(|part| !part.register.is_general());
+        let name = self.mnemonic();
+        let name = name.strip_prefix('v').unwrap_or(&name);
+        let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
+        (0..self.operand_count()).any(is_vector)
+            && (begins(&["p", "movd", "movq", "movap", "movup", "shuf", "unpck", "insert", "extract", "broadcast"])
+                || name.ends_with("ps")
+                || name.ends_with("pd"))
+    }
+
     /// Whether both operands are one register and the result is 0.
     #[must_use]
     pub fn zeroes(self) -> bool {

@@ -2,7 +2,7 @@
 
 use flowgraph::NodeId;
 use heuristics::{SegmentId, SegmentTable};
-use machine::{Instruction, Operand, Operation, Operator, Registers, Step};
+use machine::{Instruction, Operand, Operation, Operator, Register, Registers, Step};
 use rustc_hash::FxHashMap;
 use trace_format::{Kind, Pc, SpEffect};
 
@@ -14,6 +14,8 @@ pub(super) struct Code<'a> {
     segments: &'a SegmentTable,
     loops: &'a LoopsOf<'a>,
     of_place: &'a [SegmentId],
+    /// What works on vectors may be there or not, and what turns a bit round.
+    is_of_vectors: bool,
 }
 
 /// An instruction of a block, as it is compared.
@@ -22,6 +24,8 @@ struct Line {
     sign: String,
     /// It may be there or not: it counts, or sets a register to a constant.
     is_step: bool,
+    /// It works on a vector or one of its numbers, or turns bits round, and writes no memory.
+    is_of_vectors: bool,
     /// It does nothing but set flags for a branch.
     is_test: bool,
     /// It writes to memory outside of the frame, or calls.
@@ -50,7 +54,12 @@ struct Fit {
 
 impl<'a> Code<'a> {
     pub fn new(segments: &'a SegmentTable, loops: &'a LoopsOf<'a>, of_place: &'a [SegmentId]) -> Code<'a> {
-        Code { segments, loops, of_place }
+        Code { segments, loops, of_place, is_of_vectors: false }
+    }
+
+    /// The same for copies that work on numbers of one vector, each: what belongs to the whole vector is in some only.
+    pub fn of_vectors(self) -> Code<'a> {
+        Code { is_of_vectors: true, ..self }
     }
 
     /// The segment of a node.
@@ -77,7 +86,9 @@ impl<'a> Code<'a> {
                 Kind::Branch => block.branch = Some(instruction),
                 kind => {
                     block.is_plain &= !kind.transfers_control();
-                    block.lines.push(Line::of(instruction, (first, u32::from(own.memory))));
+                    let mut line = Line::of(instruction, (first, u32::from(own.memory)));
+                    line.is_step |= self.is_of_vectors && line.is_of_vectors;
+                    block.lines.push(line);
                 }
             }
             first += u32::from(own.memory);
@@ -232,6 +243,9 @@ impl Line {
         Line {
             sign: sign(instruction),
             is_step,
+            is_of_vectors: !writes
+                && (instruction.is_of_vectors()
+                    || instruction.operation() == Operation::Not && is_general(instruction.operand(0))),
             is_test: matches!(instruction.operation(), Operation::Compare | Operation::Test),
             reads: instruction.reads() & !instruction.flags_read(),
             writes: instruction.writes() & !instruction.flags_written(),
@@ -244,11 +258,13 @@ impl Line {
 /// What an instruction does, to operands of which kinds. Where memory lies is left out, and which registers are meant.
 fn sign(instruction: Instruction) -> String {
     let mut sign = instruction.mnemonic();
+    let is_in_frame = instruction.memory().first().is_some_and(|memory| memory.is_at(Register::SP));
+    let place = if is_in_frame { "frame" } else { "m" };
     for (index, operand) in instruction.operands().enumerate() {
         sign += &match operand {
             Operand::Register(part) if part.register.is_general() => format!(" r{}", part.size),
             Operand::Register(part) => format!(" x{}", part.size),
-            Operand::Memory => format!(" m{}", instruction.size_of(index)),
+            Operand::Memory => format!(" {place}{}", instruction.size_of(index)),
             Operand::Constant(value) => format!(" {value}"),
             Operand::Several => " ?".to_owned(),
         };

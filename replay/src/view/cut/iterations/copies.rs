@@ -48,6 +48,8 @@ pub(in crate::view::cut) struct Copies {
     pub loose: BTreeSet<NodeId>,
     /// The loops that hold no other copies than those.
     pub merged: Vec<LoopId>,
+    /// Whether they are the numbers of vectors: what works on a whole one is shown for each.
+    pub are_of_vectors: bool,
     /// Whether each copy is surely an iteration, and all iterations are copies.
     pub is_proven: bool,
 }
@@ -61,6 +63,7 @@ impl Default for Copies {
             beside: BTreeSet::new(),
             loose: BTreeSet::new(),
             merged: Vec::new(),
+            are_of_vectors: false,
             is_proven: false,
         }
     }
@@ -90,6 +93,14 @@ impl Finder<'_> {
         let (Some(begin), None) = (begins.next(), begins.next()) else { return Vec::new() };
         let of_place = segment_of_place(self.segments);
         let code = Code::new(self.segments, self.loops, &of_place);
+        let mut all = self.copies_in(id, begin, &code);
+        // The numbers of a vector, one by one.
+        let of_vectors = self.copies_in(id, begin, &code.of_vectors()).into_iter();
+        all.extend(of_vectors.map(|copies| Copies { is_proven: false, are_of_vectors: true, ..copies }));
+        all
+    }
+
+    fn copies_in(&self, id: LoopId, begin: NodeId, code: &Code) -> Vec<Copies> {
         let graph = self.loops.graph();
         let is_own = |node: &NodeId| self.loops.contains(id, *node);
         let enters = |node: &&NodeId| **node != begin && graph.predecessors(**node).iter().any(|from| !is_own(from));
@@ -105,7 +116,7 @@ impl Finder<'_> {
         let of_number = |number: usize| {
             let every = periods / number;
             let joins: Vec<NodeId> = joins.iter().skip(every - 1).step_by(every).copied().collect();
-            self.of_joins(id, &code, (begin, &joins, *test))
+            self.of_joins(id, code, (begin, &joins, *test))
         };
         numbers.filter_map(of_number).collect()
     }

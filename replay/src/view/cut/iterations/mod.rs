@@ -189,6 +189,9 @@ pub(in crate::view) fn into_turns(view: &View, which: &WhichLoops, bodies: &[Pc]
     let place = |(id, turns): (&LoopId, &Turns)| {
         let several = match turns.copies.number {
             0 => String::new(),
+            number if turns.copies.are_of_vectors => {
+                format!(", vectorised {number} times (what works on a whole vector counts for each lane)")
+            }
             number => format!(", unrolled {number} times"),
         };
         named(&view.trace, loops.ends(*id, segments).0) + &several
@@ -201,6 +204,8 @@ pub(in crate::view) fn into_turns(view: &View, which: &WhichLoops, bodies: &[Pc]
     };
     let mut made = described(made, listed);
     made.2.loops = taken.iter().map(|id| loops.taken(*id, segments)).collect();
+    // Copies have registers of their own.
+    made.2.dealt |= of_taken.iter().any(|turns| turns.copies.number > 0);
     made.2.is_withheld = is_withheld;
     made.2.is_shared_out = taken.iter().all(|id| given.loops.contains(id) || one_each.contains(id));
     let left_out: Vec<String> = if *which == WhichLoops::Worksharing && !is_withheld {
