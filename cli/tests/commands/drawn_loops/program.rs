@@ -196,7 +196,7 @@ fn bits(of: u32, mask: u32) -> u32 {
 type Small = (&'static str, fn(u64) -> u32);
 
 /// Bodies that compilers unroll. The last ones do the same twice, so that half an iteration looks like one.
-const SMALL: [Small; 9] = [
+const SMALL: [Small; 10] = [
     ("if (v & 1) MARK; if (v & 2) MARK; out[i] = v * 3 + 1;", |i| bits(mix(i), 3)),
     ("if (v > 7) MARK; else out[i] = v;", |i| u32::from(mix(i) > 7)),
     ("if (v & 4) { MARK; out[i] = v * 5; }", |i| bits(mix(i), 4)),
@@ -207,6 +207,10 @@ const SMALL: [Small; 9] = [
     ("if (key[2 * i] & 1) MARK; if (key[2 * i + 1] & 1) MARK; out[i] = v;", |i| {
         bits(mix(2 * i), 1) + bits(mix(2 * i + 1), 1)
     }),
+    (
+        "if (key[2 * i] & 2) MARK; out[2 * i] = key[2 * i]; if (key[2 * i + 1] & 2) MARK; out[2 * i + 1] = key[2 * i + 1];",
+        |i| bits(mix(2 * i), 2) + bits(mix(2 * i + 1), 2),
+    ),
     ("if (key[2 * i] & 1) MARK; out[2 * i] = v; if (key[2 * i + 1] & 1) MARK; out[2 * i + 1] = v;", |i| {
         bits(mix(2 * i), 1) + bits(mix(2 * i + 1), 1)
     }),

@@ -297,9 +297,11 @@ impl Finder<'_> {
         let is_rest = |node: &NodeId| in_front(node) && behind[node.index()];
         let mut rest = graph.nodes().filter(|node| is_rest(node) && !is_begin(*node) && !tests.contains(node));
         let all_are = !tests.is_empty() && !rest.any(|node| code.works(node));
-        let is_single = copies.begins().any(|node| copies.beside.contains(&node)) || !copies.loose.is_empty();
+        let is_single = || copies.begins().any(|node| copies.beside.contains(&node)) || !copies.loose.is_empty();
+        let mut powers = self.given.modulo.iter().filter(|(node, _)| in_front(node)).map(|(_, power)| *power);
         all_are
-            && (is_single
-                || self.given.modulo.iter().any(|(node, power)| in_front(node) && *power == copies.number as i64))
+            && powers.next().map_or_else(is_single, |first| {
+                [first].into_iter().chain(powers).all(|power| power == copies.number as i64)
+            })
     }
 }

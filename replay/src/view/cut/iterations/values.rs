@@ -225,7 +225,12 @@ impl State {
                 match by {
                     Operand::Constant(_) if operator == Operator::Add && from & NUMBER != 0 => from |= STEPPED,
                     by if operator == Operator::Xor && by == acc => from = 0,
-                    _ if operator == Operator::Add && one.from & other.from & NUMBER != 0 => from |= DISTANCE,
+                    _ if operator == Operator::Add
+                        && one.from & other.from & NUMBER != 0
+                        && (one.from | other.from) & MIXED == 0 =>
+                    {
+                        from |= DISTANCE;
+                    }
                     // What spreads numbers, as a hash does, is no size of what they count.
                     Operand::Constant(by) if operator == Operator::Multiply && by.abs() > MOST_BYTES && from != 0 => {
                         from |= MIXED;
@@ -247,6 +252,9 @@ impl State {
                     (Operator::Select, _) => one.added_of_either(other),
                     _ => one.added.filter(|added| *added == 0),
                 };
+                if operator != Operator::Add && rest == 0 {
+                    from &= !DISTANCE;
+                }
                 let value = Value { from, times, added, slot }.summed(times);
                 self.set(to, Value { from: value.from | rest, ..value }, instruction);
             }
