@@ -1,5 +1,5 @@
-//! Copies of a loop's body in an unrolled loop, and beside it: one turn of the machine's loop is several iterations, each
-//! of which is cut out and shown as what the loop would be if it had not been unrolled.
+//! Copies of a loop's body in an unrolled loop, and beside it: one turn of the machine's loop is several iterations.
+//! Each is cut out and shown as what the loop would be if it had not been unrolled.
 //!
 //! A copy ends where the next one begins, often in one block that has both, mixed by the compiler's scheduler. So the
 //! body is put together of what stands alone somewhere: the beginning of the first copy, the end of the last one with

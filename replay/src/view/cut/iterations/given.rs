@@ -37,7 +37,8 @@ pub(super) struct Given {
     pub with_barriers: Vec<LoopId>,
     /// Functions that ask whether their thread has any iteration, and have no such loop.
     pub lost: Vec<Pc>,
-    /// Where a thread takes how many iterations it has modulo a power of two, and that: so many iterations may be a turn of a loop behind.
+    /// Where a thread takes how many iterations it has modulo a power of two, and that: so many may be a turn of a loop
+    /// behind.
     pub modulo: Vec<(NodeId, i64)>,
     /// Branches that ask for the rest of that.
     rests: Vec<NodeId>,

@@ -1,11 +1,14 @@
 //! Cuts the stream of a thread into lanes: where one begins, its stack pointer counts as 0 and its call level as 1, as
 //! those of a thread do.
 
+mod accesses;
+mod shown;
+
 use std::collections::BTreeSet;
 
 use super::chunks::{At, Chunks};
 use super::counts::{Counts, Told};
-use super::iterations::loops::{LoopPlan, Shown};
+use super::iterations::loops::LoopPlan;
 use super::marks::MarkPlan;
 use super::pieces::{Access, Begun, Launch, Pieces};
 use super::rows::{AllRows, Part, Splitter, Total};
@@ -335,42 +338,6 @@ impl<'a, 'k> Cutter<'a, 'k> {
         self.run(*code, std::slice::from_ref(code), &Total::of(brief), sps, addresses)
     }
 
-    /// The thread runs a segment that stands in a copy of the loop's body: lanes have others in its place.
-    fn show(&mut self, shown: &Shown, brief: &Brief, sps: &mut &[i64], addresses: &mut &[u64]) -> Result<()> {
-        let total = Total::of(brief);
-        let (mut kept, own);
-        (own, *addresses) = addresses.split_at(total.addresses as usize);
-        kept = self.open.is_some();
-        for (part, code) in &shown.parts {
-            if let Some(turning) = self.turning.filter(|_| part.begins) {
-                let launch = self.launch_of(turning);
-                self.end_lane();
-                self.begin_lane(launch)?;
-            }
-            kept |= self.open.is_some();
-            let taken: Vec<u64> = part.takes.iter().filter_map(|at| own.get(*at as usize)).copied().collect();
-            let of_part = Total { addresses: taken.len() as u32, ..total };
-            let level = self.track.level();
-            let accessed = self.track.run((*code, 1), &of_part, sps, &mut &taken[..]);
-            self.remember((std::slice::from_ref(code), level), accessed);
-            self.track.is_sure()?;
-            if part.ends {
-                self.end_lane();
-            }
-        }
-        if let [] = shown.parts[..] {
-            // Nothing stands for a jump.
-            debug_assert_eq!((total.sp, total.level, total.recorded), (0, 0, 0));
-        }
-        self.counts.mathematics[usize::from(!kept)] += total.mathematics;
-        match (&mut self.open, kept) {
-            (Some(open), _) => open.kept += total.instructions,
-            (None, true) => self.counts.kept += total.instructions,
-            (None, false) => self.counts.outside += total.instructions,
-        }
-        Ok(())
-    }
-
     /// The thread runs these segments, for which the code stands.
     fn run(
         &mut self,
@@ -393,28 +360,6 @@ impl<'a, 'k> Cutter<'a, 'k> {
         }
         self.remember((segments, level), accessed);
         Ok(())
-    }
-
-    /// Remembers what a turn accesses in its loop's own frame, the first few times.
-    fn remember(&mut self, (segments, mut level): (&[Code], u32), mut addresses: &[u64]) {
-        let (Some(turning), Some(open)) = (self.turning, &mut self.open) else { return };
-        let lane = self.lanes.last().map_or(0, |lane| lane.stretch);
-        for id in segments.iter().filter_map(|code| code.as_segment()) {
-            let left = self.most_accesses - open.accesses;
-            if left == 0 {
-                return;
-            }
-            let brief = &self.briefs[id.0 as usize];
-            let (own, rest) = addresses.split_at(brief.addresses as usize);
-            addresses = rest;
-            if turning.level == level {
-                let access =
-                    |(index, address): (usize, &u64)| Access { lane, by: (id, index as u32), address: *address };
-                self.accesses.extend(own.iter().enumerate().take(left).map(access));
-                open.accesses += own.len().min(left);
-            }
-            level = after(level, brief.level.into());
-        }
     }
 
     /// Before a segment: whether a turn of a loop ends or begins with it.
