@@ -89,6 +89,11 @@ const REDUCTIONS: [(&str, &str, &str); 14] = [
     ("max", "double", "s = v > s ? v : s"),
 ];
 
+/// Whether the compiler is asked to unroll the loops of a program of this number.
+pub(super) fn is_unrolled(number: u64) -> bool {
+    number % 8 == 7
+}
+
 /// Program number so and so.
 pub(super) fn program(number: u64) -> Program {
     let random = &mut Random(number.wrapping_mul(0x5851_f42d_4c95_7f2d));
@@ -101,14 +106,13 @@ pub(super) fn program(number: u64) -> Program {
     let mut made = Program { source: PRELUDE.to_owned(), compiler, flags, threads, loops: Vec::new() };
     let loops = random.pick(&[1, 1, 2, 3]);
     let mut calls = String::new();
-    let are_unrolled = number % 8 == 7;
-    if are_unrolled {
+    if is_unrolled(number) {
         made.flags[0] = random.pick(&["-O2", "-O3"]);
         let those: &[_] = if compiler == "gcc" { &["-funroll-loops"] } else { &["-fno-vectorize", "-fvectorize"] };
         made.flags.push(random.pick(those));
     }
     for index in 0..loops {
-        match are_unrolled {
+        match is_unrolled(number) {
             true => unrolled(&mut made, random, index),
             false => function(&mut made, random, index),
         }
