@@ -87,6 +87,15 @@ impl<'a> Instruction<'a> {
         }
     }
 
+    /// Whether both are done by conditions, and always exactly one of them.
+    #[must_use]
+    pub fn is_opposite(self, other: Instruction) -> bool {
+        let mut negated = *self.decoded;
+        negated.negate_condition_code();
+        let own = negated.condition_code();
+        own != ConditionCode::None && own == other.decoded.condition_code()
+    }
+
     /// What it is called.
     #[must_use]
     pub fn operation(self) -> Operation {
@@ -236,6 +245,19 @@ impl<'a> Instruction<'a> {
     #[must_use]
     pub fn is_atomic(self) -> bool {
         super::is_atomic(self.decoded)
+    }
+
+    /// Whether it works on several numbers of a vector at once, or takes one out of it or puts one there.
+    #[must_use]
+    pub fn is_of_vectors(self) -> bool {
+        let is_vector = |index| self.register(index).is_some_and(|part| !part.register.is_general());
+        let name = self.mnemonic();
+        let name = name.strip_prefix('v').unwrap_or(&name);
+        let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
+        (0..self.operand_count()).any(is_vector)
+            && (begins(&["p", "movd", "movq", "movap", "movup", "shuf", "unpck", "insert", "extract", "broadcast"])
+                || name.ends_with("ps")
+                || name.ends_with("pd"))
     }
 
     /// Whether both operands are one register and the result is 0.

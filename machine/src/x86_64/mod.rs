@@ -221,6 +221,37 @@ mod tests {
     use crate::Table;
 
     #[test]
+    fn branches_are_opposite_where_exactly_one_of_them_is_taken() {
+        let table = |bytes: &[u8]| Table::first(Pc(0x1000), bytes);
+        let is_opposite = |one: &[u8], other: &[u8]| {
+            let (one, other) = (table(one), table(other));
+            let [one, other] = [&one, &other].map(|table| table.listing(0..1).iter().next().unwrap().unwrap());
+            one.is_opposite(other)
+        };
+        // je, jne, jbe, ja, jmp, ja near
+        assert!(is_opposite(&[0x74, 0], &[0x75, 0]) && is_opposite(&[0x76, 0], &[0x77, 0]));
+        assert!(is_opposite(&[0x76, 0], &[0x0f, 0x87, 0, 0, 0, 0]));
+        assert!(!is_opposite(&[0x74, 0], &[0x76, 0]) && !is_opposite(&[0x74, 0], &[0x74, 0]));
+        assert!(!is_opposite(&[0xeb, 0], &[0xeb, 0]));
+    }
+
+    #[test]
+    fn what_works_on_one_number_in_a_vector_register_is_not_of_vectors() {
+        for (bytes, is_it, text) in [
+            (&[0x66, 0x0f, 0xc5, 0xc3, 0x02][..], true, "pextrw eax, xmm3, 2"),
+            (&[0x66, 0x0f, 0x76, 0xc1], true, "pcmpeqd xmm0, xmm1"),
+            (&[0x0f, 0x58, 0xc1], true, "addps xmm0, xmm1"),
+            (&[0xf3, 0x0f, 0x58, 0xc1], false, "addss xmm0, xmm1"),
+            (&[0x55], false, "push rbp"),
+            (&[0x8b, 0x07], false, "mov eax, [rdi]"),
+        ] {
+            let table = Table::first(Pc(0x1000), bytes);
+            let instruction = table.listing(0..1).iter().next().unwrap().unwrap();
+            assert_eq!(instruction.is_of_vectors(), is_it, "{text}");
+        }
+    }
+
+    #[test]
     fn stack_effects_are_constant_where_the_code_says_so() {
         for (bytes, effect, text) in [
             (&[0x55][..], SpEffect::Add(-8), "push rbp"),

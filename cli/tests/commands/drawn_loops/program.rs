@@ -89,6 +89,11 @@ const REDUCTIONS: [(&str, &str, &str); 14] = [
     ("max", "double", "s = v > s ? v : s"),
 ];
 
+/// Whether the compiler is asked to unroll the loops of a program of this number.
+pub(super) fn is_unrolled(number: u64) -> bool {
+    number % 8 == 7
+}
+
 /// Program number so and so.
 pub(super) fn program(number: u64) -> Program {
     let random = &mut Random(number.wrapping_mul(0x5851_f42d_4c95_7f2d));
@@ -101,8 +106,16 @@ pub(super) fn program(number: u64) -> Program {
     let mut made = Program { source: PRELUDE.to_owned(), compiler, flags, threads, loops: Vec::new() };
     let loops = random.pick(&[1, 1, 2, 3]);
     let mut calls = String::new();
+    if is_unrolled(number) {
+        made.flags[0] = random.pick(&["-O2", "-O3"]);
+        let those: &[_] = if compiler == "gcc" { &["-funroll-loops"] } else { &["-fno-vectorize", "-fvectorize"] };
+        made.flags.push(random.pick(those));
+    }
     for index in 0..loops {
-        function(&mut made, random, index);
+        match is_unrolled(number) {
+            true => unrolled(&mut made, random, index),
+            false => function(&mut made, random, index),
+        }
         // So that no compiler knows how many iterations there are.
         let _ = writeln!(calls, "    loop{index}(c);");
     }
@@ -176,6 +189,68 @@ fn function(made: &mut Program, random: &mut Random, index: u64) {
     let turns = |i: u64| (!is_plain).then(|| mix(i));
     let numbers: Vec<u64> = if reversed { (0..n).rev().collect() } else { (0..n).collect() };
     made.loops.push(numbers.into_iter().map(turns).collect());
+}
+
+/// How many of these bits are set.
+fn bits(of: u32, mask: u32) -> u32 {
+    (of & mask).count_ones()
+}
+
+/// A small body, and how many marks iteration i runs there.
+type Small = (&'static str, fn(u64) -> u32);
+
+/// Bodies that compilers unroll. The last ones do the same twice, so that half an iteration looks like one.
+const SMALL: [Small; 10] = [
+    ("if (v & 1) MARK; if (v & 2) MARK; out[i] = v * 3 + 1;", |i| bits(mix(i), 3)),
+    ("if (v > 7) MARK; else out[i] = v;", |i| u32::from(mix(i) > 7)),
+    ("if (v & 4) { MARK; out[i] = v * 5; }", |i| bits(mix(i), 4)),
+    ("u w = v * v; if (v & 1) { MARK; w ^= 21; } if (v & 8) { MARK; w += out[v]; } out[i] = w;", |i| bits(mix(i), 9)),
+    ("if (v & 1) { MARK; if (v & 2) MARK; } out[i] = v;", |i| (mix(i) & 1) * (1 + (mix(i) >> 1 & 1))),
+    ("if (v & 2) MARK;", |i| bits(mix(i), 2)),
+    ("if (v & 1) MARK; if (key[i + 1] & 1) MARK; out[i] = v;", |i| bits(mix(i), 1) + bits(mix(i + 1), 1)),
+    ("if (key[2 * i] & 1) MARK; if (key[2 * i + 1] & 1) MARK; out[i] = v;", |i| {
+        bits(mix(2 * i), 1) + bits(mix(2 * i + 1), 1)
+    }),
+    (
+        "if (key[2 * i] & 2) MARK; out[2 * i] = key[2 * i]; if (key[2 * i + 1] & 2) MARK; out[2 * i + 1] = key[2 * i + 1];",
+        |i| bits(mix(2 * i), 2) + bits(mix(2 * i + 1), 2),
+    ),
+    ("if (key[2 * i] & 1) MARK; out[2 * i] = v; if (key[2 * i + 1] & 1) MARK; out[2 * i + 1] = v;", |i| {
+        bits(mix(2 * i), 1) + bits(mix(2 * i + 1), 1)
+    }),
+];
+
+/// A function with a parallel loop that the compiler may unroll, and its lanes.
+fn unrolled(made: &mut Program, random: &mut Random, index: u64) {
+    let n = random
+        .pick(&[3, 7, 64, 100, 100, 128, 257, 257, 320, 500, 500, 701, 701, 1024, 1024, 1500, 1500, 2000, 2000, 2000]);
+    let size = if random.once_in(3) { n.to_string() } else { format!("{n} * c") };
+    // A chunk has more iterations than a turn.
+    let chunks = [
+        "",
+        "",
+        "schedule(static)",
+        "schedule(static, 16)",
+        "schedule(dynamic, 16)",
+        "schedule(dynamic, 61)",
+        "schedule(guided, 16)",
+    ];
+    let schedule = random.pick(&chunks);
+    let nowait = if random.once_in(3) { "nowait" } else { "" };
+    let pragma = if made.compiler == "gcc" || random.once_in(3) {
+        String::new()
+    } else {
+        format!("#pragma clang loop unroll_count({})\n", random.pick(&[2, 3, 4, 8]))
+    };
+    let head = random.pick(&["int i = 0", "u i = 0", "long i = 0"]);
+    let (body, marks) = random.pick(&SMALL);
+    let _ = write!(
+        made.source,
+        "__attribute__((noinline)) static void loop{index}(int c) {{\n    (void)c;\n#pragma omp parallel\n    {{\n\
+         #pragma omp for {schedule} {nowait}\n{pragma}    for ({head}; i < {size}; i++) {{\n        u v = key[i];\n        \
+         {body}\n    }}\n    }}\n}}\n"
+    );
+    made.loops.push((0..n).map(|i| Some(marks(i))).collect());
 }
 
 /// The heads of loops in each other, the number of an iteration, and whether numbers fall.

@@ -32,6 +32,10 @@ pub(super) struct Told {
     pub untold: u64,
     /// Chunks that the thread is taken to have gone on to by itself.
     pub assumed: u64,
+    /// Whether each of several lanes began more than one number behind the one before.
+    pub are_apart: bool,
+    /// Whether there was only one.
+    pub is_alone: bool,
 }
 
 impl Told {
@@ -47,6 +51,8 @@ impl Told {
         self.unlike += other.unlike;
         self.untold += other.untold;
         self.assumed += other.assumed;
+        self.are_apart |= other.are_apart;
+        self.is_alone |= other.is_alone;
     }
 
     /// Whether each lane is one of the iterations that the runtime gave out, and each of those is a lane.

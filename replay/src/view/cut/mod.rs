@@ -284,6 +284,14 @@ fn cut<'a>(
         return Err(Error::Request("none of the lanes asked for ran any instruction".to_owned()));
     }
     all.sort_unstable();
+    for lanes in all.chunk_by(|a, b| a.0 == b.0).filter(|lanes| !untold[lanes[0].0 as usize]) {
+        let are_apart = lanes.len() > 1 && lanes.windows(2).all(|pair| pair[1].1.saturating_sub(pair[0].1) > 1);
+        let of_loop = launches[lanes[0].0 as usize].of_loop as usize;
+        counts.told.iter_mut().skip(of_loop).take(1).for_each(|told| {
+            told.are_apart |= are_apart;
+            told.is_alone |= lanes.len() == 1;
+        });
+    }
     let mut links = links_of(&stores);
     if !parts.is_empty() {
         join(&mut all, &parts, &mut links);

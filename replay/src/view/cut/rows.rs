@@ -299,6 +299,7 @@ mod tests {
             in_loops: loop_of.iter().copied().collect(),
             in_tests: loop_of.iter().copied().filter(|_| *in_test).collect(),
             in_dispatch: if dealt && (*loop_of == Some(0) || *around) { vec![0] } else { Vec::new() },
+            is_shown: false,
         };
         let mut plan = LoopPlan {
             of: of.iter().map(member).collect(),
@@ -306,6 +307,7 @@ mod tests {
             outermost: vec![true, false],
             turns_are_chunks: vec![false; 2],
             in_chunks: vec![false; 2],
+            shown: FxHashMap::default(),
         };
         for number in 0..2 {
             if let Some(header) = plan.of.iter_mut().find(|place| place.in_loops == [number]) {

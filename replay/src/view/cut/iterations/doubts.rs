@@ -53,7 +53,10 @@ pub(super) fn doubts(trace: &Trace, asked: &Asked, given: &Given, counts: &Count
     let has_loop = |function: Pc| wanted.iter().any(|id| function_of(loops.ends(*id, segments).0) == Some(function));
     let is_given = |id: &LoopId| given.loops.contains(id) || one_each.contains(id);
     let is_in_parts = |(number, id): &(usize, &LoopId)| {
-        given.in_parts.contains(id) && !told[*number].are_all() && told[*number].unlike == 0
+        given.in_parts.contains(id)
+            && !turns[*number].copies.is_proven
+            && !told[*number].are_all()
+            && told[*number].unlike == 0
     };
     for (number, id) in wanted.iter().enumerate().filter(is_in_parts) {
         add(
@@ -72,6 +75,21 @@ pub(super) fn doubts(trace: &Trace, asked: &Asked, given: &Given, counts: &Count
                 format!("some iterations may run in other code than the loop at {}; {PLAINLY}", at(*id)),
             );
         }
+    }
+    let is_wide = |(number, id): &(usize, &LoopId)| {
+        let told = told[*number];
+        let has_rest = || given.asking_for_rest.contains(&function_of(loops.ends(**id, segments).0));
+        is_given(id) && (told.are_apart || told.is_alone) && has_rest() && !told.are_all() && told.unlike == 0
+    };
+    for (number, id) in wanted.iter().enumerate().filter(is_wide) {
+        add(
+            About::Loop(number),
+            format!(
+                "the runtime gave out several numbers at a time to each turn of the loop at {}: a lane may be \
+                 several iterations, as where the compiler unrolled it; {PLAINLY}",
+                at(*id)
+            ),
+        );
     }
     let is_unlike = |(told, id): (&Told, &LoopId)| told.unlike > 0 && (is_worksharing || is_given(id));
     for (number, (told, id)) in told.iter().zip(*wanted).enumerate().filter(|(_, one)| is_unlike(*one)) {

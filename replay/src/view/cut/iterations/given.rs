@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 use trace_format::{Kind, Pc};
 
 use super::loops::{LoopsOf, segment_of_place};
-use super::values::{CONSTANT, COUNT, MIXED, NUMBER, SHARE, STEPPED, State};
+use super::values::{CONSTANT, COUNT, MIXED, NUMBER, REST, SHARE, STEPPED, State, power_of_rest};
 
 /// Loops whose end hangs on what a runtime gave.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,6 +37,13 @@ pub(super) struct Given {
     pub with_barriers: Vec<LoopId>,
     /// Functions that ask whether their thread has any iteration, and have no such loop.
     pub lost: Vec<Pc>,
+    /// Where a thread takes how many iterations it has modulo a power of two, and that: so many may be a turn of a loop
+    /// behind.
+    pub modulo: Vec<(NodeId, i64)>,
+    /// Branches that ask for the rest of that.
+    rests: Vec<NodeId>,
+    /// Their functions.
+    pub asking_for_rest: Vec<Option<Pc>>,
     /// The branches that compare what a runtime gave.
     pub tests: Tests,
 }
@@ -108,6 +115,7 @@ impl Given {
         let mut states: Vec<Option<State>> = vec![None; graph.node_count()];
         let mut ends: FxHashMap<(LoopId, NodeId), [Option<i64>; 2]> = FxHashMap::default();
         let mut left = Vec::new();
+        let (mut modulo, mut rests) = (BTreeSet::new(), BTreeSet::new());
         for function in functions.iter().chain(pieces) {
             let Some(node) = loops.node_at(*function) else { continue };
             let mut state = State::default();
@@ -134,6 +142,8 @@ impl Given {
                         facts.entry(id).or_default().runs_on = true;
                     }
                 }
+                let counts = state.value(instruction.operand(0), instruction).from;
+                modulo.extend(power_of_rest(counts, instruction).map(|power| (node, power)));
                 let name = instruction.kind().is_call().then(|| called(instruction.target()?)).flatten();
                 if name.as_deref().is_some_and(is_barrier) {
                     loops.around(node).for_each(|id| facts.entry(id).or_default().meets = true);
@@ -161,6 +171,9 @@ impl Given {
             }
             let is_branch = code.last().is_some_and(|last| last.kind() == Kind::Branch);
             let compared = state.compared[0] | state.compared[1];
+            if is_branch && compared & REST != 0 {
+                rests.insert(node);
+            }
             if is_branch && compared & (NUMBER | SHARE) != 0 {
                 let test = tests.entry(node).or_default();
                 test.is_stepped |= compared & STEPPED != 0;
@@ -212,12 +225,20 @@ impl Given {
         }
         let of_loop = |id: LoopId| ends.iter().filter(move |((of, _), _)| *of == id).map(|(_, distances)| *distances);
         given.ahead = given.loops.iter().filter_map(|id| Some((*id, ahead(of_loop(*id))?))).collect();
-        given.in_parts = given.loops.iter().copied().filter(|id| !of(*id).by_whole).collect();
+        given.modulo = modulo.into_iter().collect();
+        given.rests = rests.into_iter().collect();
+        let is_rest = |id: LoopId| {
+            let in_front = given.rests.iter().copied().filter(|node| !loops.contains(id, *node));
+            reached(graph, in_front, |node| graph.successors(node).iter().copied())[loops.header(id).index()]
+        };
+        let in_parts = |id: &LoopId| !of(*id).by_whole || !given.rests.is_empty() && is_rest(*id);
+        given.in_parts = given.loops.iter().copied().filter(in_parts).collect();
         let places = loops;
         let Given { loops, of_chunks, cyclic, .. } = &mut given;
         loops.retain(|id| !of_chunks.contains(id));
         cyclic.extend(loops.iter().filter(|id| of(**id).steps_by_count));
         let function = |node: NodeId| function_of(segments[of_place[node.index()]].start());
+        given.asking_for_rest = given.rests.iter().map(|node| function(*node)).collect();
         // A team's share of a loop is dealt to its threads in another function.
         let own = given.loops.iter().chain(&given.with_barriers).map(|id| function(places.header(*id)));
         let with_loops: Vec<Option<Pc>> = own.chain(forking).collect();
@@ -231,6 +252,13 @@ impl Given {
 }
 
 impl Given {
+    /// Of loops that no lane turned a thread's share may be taken modulo a power of two in what seems to be their turn.
+    pub(super) fn look_inside(&mut self, loops: &LoopsOf, ways_back: &[(NodeId, NodeId)]) {
+        let is_new = |id: &LoopId| ways_back.iter().any(|(_, to)| loops.header(*id) == *to);
+        let takes = |id: &LoopId| self.rests.iter().any(|node| loops.contains(*id, *node));
+        self.in_parts.extend(self.loops.iter().copied().filter(|id| is_new(id) && takes(id)));
+    }
+
     /// Ways back that no lane took, in functions that have no loop, or only such as seem to be in one: from the test
     /// behind an iteration, of which only the side is known that ends the loop, to where the thread came to that
     /// iteration. At most one in each function.

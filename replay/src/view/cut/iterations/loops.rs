@@ -3,14 +3,16 @@
 use flowgraph::{Builder, Graph, LoopId, Loops, NodeId, reached};
 use heuristics::{ControlFlow, PlaceId, Segment, SegmentId, SegmentTable};
 use machine::Instruction;
+use rustc_hash::FxHashMap;
 use trace_format::{Kind, Pc};
 
+use super::copies::{Copies, Part};
 use super::counter::LoopCounter;
 use super::merging::{Merging, Trips};
 use super::turns::Turns;
-use crate::Unit;
 use crate::lanes::brief::Brief;
 use crate::view::LoopTaken;
+use crate::{Code, Unit};
 
 /// A loop that ran.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -235,7 +237,8 @@ impl<'a> LoopsOf<'a> {
         let in_chunks = wanted.iter().map(is_in_chunks).collect();
         let each_is_one = |(id, turns): (&LoopId, &Turns)| turns_are_chunks(*id) && turns.ends_chunk.is_empty();
         let turns_are_chunks = wanted.iter().zip(turns).map(each_is_one).collect();
-        let mut plan = LoopPlan { of, loops: Vec::new(), outermost, turns_are_chunks, in_chunks };
+        let shown = FxHashMap::default();
+        let mut plan = LoopPlan { of, loops: Vec::new(), outermost, turns_are_chunks, in_chunks, shown };
         let mut add = |node: NodeId, to: fn(&mut Membership) -> &mut Vec<u32>, number: usize| {
             if let Some(place) = plan.of.get_mut(node.index()) {
                 to(place).push(number as u32);
@@ -264,6 +267,7 @@ impl<'a> LoopsOf<'a> {
             ends_chunk.iter().for_each(|node| plan.of[node.index()].ends_chunk = true);
             let is_latch = |node: &NodeId| self.loops.latches(*id).contains(node);
             plan.loops.push(*by_tests || self.test(*id).iter().any(|node| is_latch(node) || works(node)));
+            plan.show(number as u32, &turns[number].copies, segments, &of_place);
         }
         plan
     }
@@ -393,6 +397,8 @@ pub(crate) struct Membership {
     pub in_tests: Vec<u32>,
     /// The loops that a runtime hands out in chunks in a loop that holds it.
     pub in_dispatch: Vec<u32>,
+    /// Whether its turns begin as it is shown.
+    pub is_shown: bool,
 }
 
 /// The loops that are asked for.
@@ -409,4 +415,36 @@ pub(crate) struct LoopPlan {
     pub turns_are_chunks: Vec<bool>,
     /// By loop: whether its thread goes from one chunk to the next by itself.
     pub in_chunks: Vec<bool>,
+    /// Segments in whose place lanes have others.
+    pub shown: FxHashMap<SegmentId, Shown>,
+}
+
+/// What lanes have in place of a segment: see [`super::copies`].
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Shown {
+    pub of_loop: u32,
+    /// With what they are shown as.
+    pub(in crate::view::cut) parts: Vec<(Part, Code)>,
+}
+
+impl LoopPlan {
+    /// Shows copies of a loop's body as one of them.
+    fn show(&mut self, number: u32, copies: &Copies, segments: &SegmentTable, of_place: &[SegmentId]) {
+        for node in copies.begins() {
+            (self.of[node.index()].enters, self.of[node.index()].is_shown) = (Some(number), true);
+        }
+        let those = segments.iter().filter(|_| !copies.shown.is_empty());
+        for (id, segment) in those {
+            let Some(parts) = copies.shown.get(&NodeId(segment.place.0)) else { continue };
+            let plain = of_place[segment.place.0 as usize];
+            // A call that is left out is shown as one.
+            let variant = |stands: SegmentId| match id {
+                id if id == plain => stands,
+                id if id == segments.elided(plain) => segments.elided(stands),
+                _ => segments.in_stub(stands),
+            };
+            let shown_as = |part: &Part| (part.clone(), Code::segment(variant(of_place[part.stands.index()])));
+            self.shown.insert(id, Shown { of_loop: number, parts: parts.iter().map(shown_as).collect() });
+        }
+    }
 }

@@ -1,6 +1,8 @@
 //! Lanes that are iterations of loops: which loops, in which order their lanes are numbered, and what speaks against
 //! their turns being the iterations of the source.
 
+mod body;
+mod copies;
 mod counter;
 mod doubts;
 mod given;
@@ -20,6 +22,7 @@ use self::given::Given;
 use self::loops::LoopsOf;
 use self::turns::{Finder, Turns};
 use self::values::is_asked;
+use super::counts::Counts;
 use super::cutter::Rule;
 use super::{Made, Order, cut, described, named};
 use crate::survey::Survey;
@@ -50,6 +53,7 @@ pub(in crate::view) fn into_turns(view: &View, which: &WhichLoops, bodies: &[Pc]
     if !ways_back.is_empty() {
         loops = loops.with(&ways_back);
         found = given(&loops);
+        found.look_inside(&loops, &ways_back);
     }
     let given = found;
     let reaches = |id: LoopId, wanted: &dyn Fn(TeamCall) -> bool| {
@@ -110,10 +114,16 @@ pub(in crate::view) fn into_turns(view: &View, which: &WhichLoops, bodies: &[Pc]
         cyclic: &given.cyclic,
         writes: &writes,
     };
+    let of_copies = copies::Finder { loops: &loops, segments, given: &given };
     let turns = |id: &LoopId| {
-        if given.loops.contains(id) { finder.turns(*id) } else { Turns::at_header(&loops, *id) }
+        if !given.loops.contains(id) {
+            return Turns::at_header(&loops, *id);
+        }
+        let turns = finder.turns(*id);
+        Turns { copies: of_copies.with_tests(*id, &turns).unwrap_or_default(), ..turns }
     };
-    let turns: Vec<Turns> = wanted.iter().map(turns).collect();
+    let mut turns: Vec<Turns> = wanted.iter().map(turns).collect();
+    let mut wanted = wanted;
     let cut_into = |wanted: &[LoopId], turns: &[Turns]| {
         let plan = loops.plan((wanted, turns), segments, &is_dispatch, &deals_each, &writes);
         let order = match () {
@@ -127,8 +137,34 @@ pub(in crate::view) fn into_turns(view: &View, which: &WhichLoops, bodies: &[Pc]
         cut(view, || Rule::Turns(&plan), order)
     };
     let mut made = cut_into(&wanted, &turns)?;
-    let asked = Asked { which, wanted: &wanted, loops: &loops, segments, pieces, one_each: &one_each, turns: &turns };
-    let doubts = doubts(&view.trace, &asked, &given, &made.2);
+    let doubts_of = |wanted: &[LoopId], turns: &[Turns], counts: &Counts| {
+        let asked = Asked { which, wanted, loops: &loops, segments, pieces, one_each: &one_each, turns };
+        doubts(&view.trace, &asked, &given, counts)
+    };
+    let mut doubts = doubts_of(&wanted, &turns, &made.2);
+    let may_be_unrolled = |id: &LoopId| given.loops.contains(id) && !deals_each(*id);
+    for id in wanted.clone().into_iter().filter(may_be_unrolled) {
+        let Some(number) = wanted.iter().position(|one| *one == id) else { continue };
+        if doubts.iter().all(|doubt| doubt.about != About::Loop(number)) {
+            continue;
+        }
+        for copies in of_copies.copies(id, &turns[number]) {
+            let (others, mut of_others): (Vec<LoopId>, Vec<Turns>) = wanted
+                .iter()
+                .copied()
+                .zip(turns.iter().cloned())
+                .filter(|(other, _)| *other == id || !copies.merged.contains(other))
+                .unzip();
+            let Some(number) = others.iter().position(|one| *one == id) else { continue };
+            of_others[number] = Turns::unrolled(copies);
+            let unrolled = cut_into(&others, &of_others)?;
+            let left = doubts_of(&others, &of_others, &unrolled.2);
+            if left.len() < doubts.len() && left.iter().all(|doubt| doubt.about != About::Loop(number)) {
+                (wanted, turns, made, doubts) = (others, of_others, unrolled, left);
+                break;
+            }
+        }
+    }
     let is_sure = |number: usize| doubts.iter().all(|doubt| doubt.about != About::Loop(number));
     let (sure, of_sure): (Vec<LoopId>, Vec<Turns>) = wanted
         .iter()
@@ -140,16 +176,27 @@ pub(in crate::view) fn into_turns(view: &View, which: &WhichLoops, bodies: &[Pc]
         .unzip();
     let mut is_withheld = *which == WhichLoops::Worksharing;
     let mut taken = &wanted;
+    let mut of_taken = &turns;
     if is_withheld && !sure.is_empty() && doubts.iter().all(|doubt| doubt.about != About::All) {
         let certain = if sure.len() < wanted.len() { Some(cut_into(&sure, &of_sure)?) } else { None };
         let is_missed = doubts.iter().any(|doubt| doubt.about == About::Missed);
         let kept = certain.as_ref().map_or(&made.2, |certain| &certain.2);
         if Weights::of(view, &made.2).unsure(kept, is_missed) <= MOST_UNSURE {
-            (taken, is_withheld) = (&sure, false);
+            (taken, of_taken, is_withheld) = (&sure, &of_sure, false);
             made = certain.unwrap_or(made);
         }
     }
-    let places: Vec<String> = taken.iter().map(|id| named(&view.trace, loops.ends(*id, segments).0)).collect();
+    let place = |(id, turns): (&LoopId, &Turns)| {
+        let several = match turns.copies.number {
+            0 => String::new(),
+            number if turns.copies.are_of_vectors => {
+                format!(", vectorised {number} times (what works on a whole vector counts for each lane)")
+            }
+            number => format!(", unrolled {number} times"),
+        };
+        named(&view.trace, loops.ends(*id, segments).0) + &several
+    };
+    let places: Vec<String> = taken.iter().zip(of_taken).map(place).collect();
     let listed = match &places[..] {
         [one] => format!("iterations of the loop at {one}"),
         [first, second] => format!("iterations of the loops at {first} and {second}"),
@@ -157,6 +204,8 @@ pub(in crate::view) fn into_turns(view: &View, which: &WhichLoops, bodies: &[Pc]
     };
     let mut made = described(made, listed);
     made.2.loops = taken.iter().map(|id| loops.taken(*id, segments)).collect();
+    // Copies have registers of their own.
+    made.2.dealt |= of_taken.iter().any(|turns| turns.copies.number > 0);
     made.2.is_withheld = is_withheld;
     made.2.is_shared_out = taken.iter().all(|id| given.loops.contains(id) || one_each.contains(id));
     let left_out: Vec<String> = if *which == WhichLoops::Worksharing && !is_withheld {

@@ -12,6 +12,7 @@ use heuristics::{ControlFlow, PlaceId, SegmentId, SegmentTable};
 use machine::{Operand, Operator, Step};
 use trace_format::Kind;
 
+use super::copies::Copies;
 use super::given::Tests;
 use super::loops::{LoopsOf, segment_of_place};
 
@@ -34,9 +35,23 @@ pub(in crate::view::cut) struct Turns {
     pub may_be_chunks: bool,
     /// Whether what turns is found by tests: then no turn is only a test.
     pub by_tests: bool,
+    /// Of a loop that was unrolled: its copies.
+    pub copies: Copies,
 }
 
 impl Turns {
+    /// Those of the same loop where each is several iterations.
+    pub(super) fn unrolled(copies: Copies) -> Turns {
+        Turns {
+            begins: copies.loose.iter().copied().chain([copies.begin]).collect(),
+            before: copies.beside.clone(),
+            is_incomplete: !copies.is_proven,
+            by_tests: true,
+            copies,
+            ..Turns::default()
+        }
+    }
+
     /// Those of a loop of which nothing else is known.
     pub(super) fn at_header(loops: &LoopsOf, id: LoopId) -> Turns {
         Turns { begins: BTreeSet::from([loops.header(id)]), ..Turns::default() }

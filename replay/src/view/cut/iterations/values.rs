@@ -30,6 +30,21 @@ pub(super) const STEPPED: u8 = 8;
 pub(super) const MIXED: u8 = 16;
 /// It is compared with a constant.
 pub(super) const CONSTANT: u8 = 32;
+/// It is how far one such value is from another: how many iterations there are.
+pub(super) const DISTANCE: u8 = 64;
+/// It is the rest of how many iterations there are, by a power of two.
+pub(super) const REST: u8 = 128;
+
+/// Of a value that comes from there: what power of two an instruction takes it modulo, if it says how many iterations
+/// there are.
+pub(super) fn power_of_rest(from: u8, instruction: Instruction) -> Option<i64> {
+    let (Operation::And | Operation::Test, Operand::Constant(mask)) = (instruction.operation(), instruction.operand(1))
+    else {
+        return None;
+    };
+    let power = mask.checked_add(1).filter(|power| *power > 1 && power & mask == 0)?;
+    (from & DISTANCE != 0 || from & (NUMBER | SHARE) == SHARE).then_some(power)
+}
 
 /// What a number may be multiplied with that counts something of so many bytes.
 const MOST_BYTES: i64 = 1 << 16;
@@ -62,7 +77,7 @@ impl Value {
 
     /// A sum in which it is so often; where it has cancelled out, only what hangs on the number of threads is left.
     fn summed(self, times: Option<i64>) -> Value {
-        let from = if times == Some(0) { self.from & (COUNT | SHARE | MIXED) } else { self.from };
+        let from = if times == Some(0) { self.from & (COUNT | SHARE | MIXED | DISTANCE) } else { self.from };
         Value { from, times, added: self.added.filter(|_| from != 0), ..self }
     }
 }
@@ -181,7 +196,10 @@ impl State {
                 Operation::Compare if matches!(instruction.operand(1), Operand::Constant(_)) => {
                     [operands[0] | CONSTANT; 2]
                 }
-                Operation::Test if !is_one => [operands[0] | operands[1] | MIXED | CONSTANT; 2],
+                Operation::Test if !is_one => {
+                    let rest = if power_of_rest(values[0].from, instruction).is_some() { REST } else { 0 };
+                    [operands[0] | operands[1] | MIXED | CONSTANT | rest; 2]
+                }
                 Operation::Test => [operands[0] | CONSTANT; 2],
                 _ => operands,
             };
@@ -202,10 +220,17 @@ impl State {
                     Operand::Constant(by) if operator == Operator::Add => one.slot.map(|(f, at)| (f, at + by)),
                     _ => None,
                 };
-                let mut from = one.from | other.from;
+                let rest = if power_of_rest(one.from, instruction).is_some() { REST } else { 0 };
+                let mut from = (one.from | other.from) & !REST;
                 match by {
                     Operand::Constant(_) if operator == Operator::Add && from & NUMBER != 0 => from |= STEPPED,
                     by if operator == Operator::Xor && by == acc => from = 0,
+                    _ if operator == Operator::Add
+                        && one.from & other.from & NUMBER != 0
+                        && (one.from | other.from) & MIXED == 0 =>
+                    {
+                        from |= DISTANCE;
+                    }
                     // What spreads numbers, as a hash does, is no size of what they count.
                     Operand::Constant(by) if operator == Operator::Multiply && by.abs() > MOST_BYTES && from != 0 => {
                         from |= MIXED;
@@ -227,7 +252,11 @@ impl State {
                     (Operator::Select, _) => one.added_of_either(other),
                     _ => one.added.filter(|added| *added == 0),
                 };
-                self.set(to, Value { from, times, added, slot }.summed(times), instruction);
+                if operator != Operator::Add && rest == 0 {
+                    from &= !DISTANCE;
+                }
+                let value = Value { from, times, added, slot }.summed(times);
+                self.set(to, Value { from: value.from | rest, ..value }, instruction);
             }
             Step::Other => self.other(instruction),
         }
@@ -271,6 +300,7 @@ impl State {
             read = read.or(self.value(Operand::Memory, instruction));
         }
         let Value { mut from, added, .. } = read;
+        from &= !REST;
         let added = match instruction.operation() {
             Operation::ShiftLeft => added.filter(|added| *added == 0),
             Operation::Address => instruction.address().map(|memory| memory.displacement),

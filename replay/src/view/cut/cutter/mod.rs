@@ -1,6 +1,9 @@
 //! Cuts the stream of a thread into lanes: where one begins, its stack pointer counts as 0 and its call level as 1, as
 //! those of a thread do.
 
+mod accesses;
+mod shown;
+
 use std::collections::BTreeSet;
 
 use super::chunks::{At, Chunks};
@@ -256,6 +259,9 @@ impl<'a, 'k> Cutter<'a, 'k> {
         if turning.is_some_and(|(_, level)| lowest > level) {
             return self.part(whole, sps, addresses);
         }
+        if !plan.shown.is_empty() {
+            return self.splitter.segments(row).iter().try_for_each(|code| self.segment(code, sps, addresses));
+        }
         let standing = turning.map(|(of_loop, level)| (of_loop, (i64::from(self.track.level()) - level) as i32));
         for number in self.splitter.parts(row, standing, plan) {
             let part = self.splitter.of(number);
@@ -323,6 +329,11 @@ impl<'a, 'k> Cutter<'a, 'k> {
         self.come();
         if let Rule::Turns(plan) = self.rule {
             self.turn(plan, brief)?;
+            if let Some(shown) = plan.shown.get(&id)
+                && self.turning.is_some_and(|t| t.of_loop == shown.of_loop && t.level == self.track.level())
+            {
+                return self.show(shown, brief, sps, addresses);
+            }
         }
         self.run(*code, std::slice::from_ref(code), &Total::of(brief), sps, addresses)
     }
@@ -351,28 +362,6 @@ impl<'a, 'k> Cutter<'a, 'k> {
         Ok(())
     }
 
-    /// Remembers what a turn accesses in its loop's own frame, the first few times.
-    fn remember(&mut self, (segments, mut level): (&[Code], u32), mut addresses: &[u64]) {
-        let (Some(turning), Some(open)) = (self.turning, &mut self.open) else { return };
-        let lane = self.lanes.last().map_or(0, |lane| lane.stretch);
-        for id in segments.iter().filter_map(|code| code.as_segment()) {
-            let left = self.most_accesses - open.accesses;
-            if left == 0 {
-                return;
-            }
-            let brief = &self.briefs[id.0 as usize];
-            let (own, rest) = addresses.split_at(brief.addresses as usize);
-            addresses = rest;
-            if turning.level == level {
-                let access =
-                    |(index, address): (usize, &u64)| Access { lane, by: (id, index as u32), address: *address };
-                self.accesses.extend(own.iter().enumerate().take(left).map(access));
-                open.accesses += own.len().min(left);
-            }
-            level = after(level, brief.level.into());
-        }
-    }
-
     /// Before a segment: whether a turn of a loop ends or begins with it.
     fn turn(&mut self, plan: &LoopPlan, brief: &Brief) -> Result<()> {
         let place = &plan.of[brief.place.0 as usize];
@@ -395,7 +384,8 @@ impl<'a, 'k> Cutter<'a, 'k> {
                 self.end_lane();
             }
             (Some(turning), enters)
-                if place.heads == Some(turning.of_loop) || self.open.is_none() && enters == Some(turning.of_loop) =>
+                if place.heads == Some(turning.of_loop)
+                    || self.open.is_none() && enters == Some(turning.of_loop) && !place.is_shown =>
             {
                 turning.is_more_than_test = plan.loops[turning.of_loop as usize];
                 let ends_chunk = std::mem::take(&mut turning.ends_chunk);
@@ -427,7 +417,9 @@ impl<'a, 'k> Cutter<'a, 'k> {
                 let taskloop = piece.map(|piece| piece.taskloop);
                 let turning =
                     *self.turning.insert(Turning { of_loop, taskloop, level, is_more_than_test, ends_chunk: false });
-                self.begin_lane(self.launch_of(turning))?;
+                if !place.is_shown {
+                    self.begin_lane(self.launch_of(turning))?;
+                }
             }
             (None, None) => {}
         }
