@@ -80,6 +80,28 @@ fn a_wait_gains_nothing_where_lanes_that_yielded_meet_already() {
 }
 
 #[test]
+fn lanes_of_a_program_that_the_rule_was_not_made_by_meet_where_they_yield() {
+    // By an H200's counters mcx has an efficiency of 35.2% (docs/fidelity.md).
+    let folder = tempfile::tempdir().unwrap();
+    let [binary, trace] = ["mcx", "mcx.trace"].map(|name| folder.path().join(name));
+    let mut command = Command::new("gcc");
+    command.args(["-std=gnu11", "-O2", "-g", "-pthread"]);
+    for headers in ["include", "workloads/include"] {
+        command.arg("-I").arg(root().join(headers));
+    }
+    let source = root().join("workloads/linearization/mcx/mcx.c");
+    assert!(command.arg("-o").args([&binary, &source]).arg("-lm").status().expect("gcc runs").success());
+    succeed("trace", &["-o", trace.to_str().unwrap(), binary.to_str().unwrap(), "-p", "256"]);
+    let efficiency = |model: &str| {
+        let how = ["-H", model, "--json", "-W", "32", trace.to_str().unwrap()];
+        let json: Value = serde_json::from_str(&succeed("replay", &how)).unwrap();
+        json["results"][0]["gpu_efficiency"].as_f64().unwrap()
+    };
+    assert!((efficiency("hanoi:predicate=4") - 0.352).abs() < 0.03, "{}", efficiency("hanoi:predicate=4"));
+    assert!(efficiency(MODEL) < 0.3, "{}", efficiency(MODEL));
+}
+
+#[test]
 fn pathtracer_is_best_with_all_lanes_and_xsbench_with_eight_or_fewer() {
     let folder = tempfile::tempdir().unwrap();
     let thresholds = [32, 16, 8, 4];

@@ -238,8 +238,8 @@ impl<'a> Instruction<'a> {
         super::is_atomic(self.decoded)
     }
 
-    /// Whether a GPU's compiler calls a function for it, if only where operands are rare: a division of 64-bit integers,
-    /// a division or a root of floats.
+    /// Whether a GPU's compiler calls a function for it, if only where operands are rare: a division of 64-bit
+    /// integers, a division or a root of floats.
     #[must_use]
     pub fn calls_on_gpu(self) -> bool {
         super::gpu_costs::calls(self)

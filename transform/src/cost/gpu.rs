@@ -22,8 +22,8 @@ pub(crate) fn tenths(i: Instruction<'_>) -> u32 {
     lanes(shape).unsigned_abs() as u32 * of_number(i, width(shape))
 }
 
-/// Whether NVIDIA's compiler calls a function for it, if only where operands are rare: a division of floats or of numbers
-/// of 64 bits, a root, and a call of what has code.
+/// Whether NVIDIA's compiler calls a function for it, if only where operands are rare: a division of floats or of
+/// numbers of 64 bits, a root, and a call of what has code.
 pub(crate) fn calls(i: Instruction<'_>) -> bool {
     use Opcode::*;
     match i.opcode() {

@@ -18,8 +18,8 @@
 //!   lane, and the rest until the last has come.
 //!
 //! Of loops inside of each other one may differ among lanes and the other may not, and a guess does not know which:
-//! where both promise much ([`RIVAL`]), nothing is taken, nor is a loop at which lanes meet anyhow. The mean turns of a trace (`--trips`) stand for the guess,
-//! where they know the loop.
+//! where both promise much ([`RIVAL`]), nothing is taken, nor is a loop at which lanes meet anyhow. The mean turns of a
+//! trace (`--trips`) stand for the guess, where they know the loop.
 //!
 //! *Limitation*: neither knows how the turns of the lanes differ. Where they do not, waiting costs what the questions
 //! cost. `lockstep suggest` tries places on a trace; `--predict` takes what it finds.
@@ -173,9 +173,9 @@ pub(super) fn lanes_meet<'m>(context: &mut Context<'m>, place: Instruction<'m>) 
     inner.is_some_and(|inner| loops.parent(inner).is_some() && lanes_meet_at(context, inner))
 }
 
-/// Whether the lanes of an inner loop meet at its header without a wait, on NVIDIA's: `ptxas` puts YIELD into a loop with
-/// an atomic operation of its own, from sm_90 on if a function is called in it, or behind it before another turn of a loop
-/// around it (docs/fidelity.md).
+/// Whether the lanes of an inner loop meet at its header without a wait, on NVIDIA's: `ptxas` puts YIELD into a loop
+/// with an atomic operation of its own, from sm_90 on if a function is called in it, or behind it before another turn
+/// of a loop around it (docs/fidelity.md).
 fn lanes_meet_at(context: &mut Context<'_>, inner: LoopId) -> bool {
     let (flow, loops) = (context.flow(), context.loops());
     let function = flow.block(NodeId(0)).function();
