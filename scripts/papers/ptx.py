@@ -4,6 +4,8 @@ Each lane has its registers; code between branches and votes is run lane after l
 
 - A branch whose lanes disagree makes two groups; they meet at its immediate post-dominator, as ptxas would have them.
 - `vote.sync` and `bar.warp.sync` hold a lane until all that its mask names have come, whichever group they are in.
+- At the head of a loop where ptxas puts YIELD (docs/fidelity.md) nobody is waited for elsewhere: others run until they
+  come there, too, and go on together with those that are there.
 - Which group goes on is the one at the lowest block, or with a seed any: where lanes wait for ever, it says so.
 
 Every instruction counts for the warp once for each group that comes by, as many as an H200 was counted to have for it
@@ -21,6 +23,8 @@ WEIGHTS = [
     (r"mul\.lo\.[su]64|mad\.lo\.[su]64", 3), (r"mul\.hi\.[su]64", 6),
     (r"(add|sub|and|or|xor|not|shl|shr|selp|setp|neg|min|max)\S*\.[sub]64|selp\.f64", 2), (r"ld\.param", 0), (r"cvta", 0),
 ]  # fmt: skip
+#: Operations for which ptxas calls a function, if only where operands are rare.
+CALLS = r"(div|rcp|sqrt)\.rn\.f|(div|rem)\.[su]64|call"
 C_TYPES = {"pred": "uint8_t", "b8": "uint8_t", "u8": "uint8_t", "s8": "int8_t", "f32": "float", "f64": "double"} | {
     f"{sign}{bits}": f"{'' if sign == 's' else 'u'}int{bits}_t" for sign in "bus" for bits in (16, 32, 64)
 }
@@ -117,6 +121,39 @@ class Kernel:
                 behind[block.number] = new
         nearest = lambda at: max((node for node in behind[at] - {at}), key=lambda node: len(behind[node]))
         return [-1 if nearest(block.number) == end else nearest(block.number) for block in self.blocks]
+
+    def yields(self) -> list[int]:
+        """By block whether it is the head of a loop with YIELD: with an atomic operation of its own, and a call in the loop
+        or behind it before another turn of a loop around it."""
+        everywhere, come = set(range(len(self.blocks))), [set() for _ in self.blocks]
+        for block in self.blocks:
+            for to in block.next:
+                come[to].add(block.number)
+        above = [{0}, *(everywhere for _ in self.blocks[1:])]
+        while (new := [{0}] + [{at} | set.intersection(*(above[of] for of in come[at]), everywhere) for at in range(1, len(above))]) != above:
+            above = new
+        loops: dict[int, set[int]] = {}
+        for block in self.blocks:
+            for head in (to for to in block.next if to in above[block.number]):
+                inside, left = loops.setdefault(head, {head}), [block.number]
+                while left:
+                    if (at := left.pop()) not in inside:
+                        inside.add(at)
+                        left += come[at]
+        has = lambda at, what: any(re.match(rf"(@!?%p\d+ )?({what})", line) for line in self.blocks[at].code)
+
+        def calls(loop: set[int]) -> bool:
+            seen, left = set(loop), list(loop)
+            while left:
+                at = left.pop()
+                onward = {to for to in self.blocks[at].next if to not in above[at]} - seen
+                seen |= onward
+                left += onward
+            return any(has(at, CALLS) for at in seen)
+
+        is_own = lambda head, at: not any(loop < loops[head] and at in loop for loop in loops.values())
+        found = {head for head, loop in loops.items() if any(has(at, "atom|red") and is_own(head, at) for at in loop) and calls(loop)}
+        return [int(block.number in found) for block in self.blocks]
 
     # C.
 
@@ -266,6 +303,7 @@ class Kernel:
         fills = {
             "SOURCE": f'"{source}"', "REGISTERS": registers, "DATA": self.data(), "LOCAL": str(max(self.local, 1)),
             "BLOCKS": str(len(self.blocks)), "MEETS": ", ".join(map(str, self.meets())),
+            "YIELDS": ", ".join(map(str, self.yields())),
             "CODE": "\n".join(map(self.block, self.blocks)),
         }  # fmt: skip
         return re.sub(r"/\* (\w+) \*/", lambda fill: fills.get(fill[1], fill[0]), machine)

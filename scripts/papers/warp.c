@@ -21,6 +21,7 @@ static inline uint32_t as_uint32(float value) { uint32_t bits; __builtin_memcpy(
 static unsigned char local[32][/* LOCAL */] __attribute__((aligned(16)));
 static uint64_t first[32];
 static const int meets[] = {/* MEETS */};
+static const int yields[] = {/* YIELDS */};
 enum { COUNT = /* BLOCKS */ };
 
 /* Lanes that parted at a branch, and wait for each other at `target`. */
@@ -34,6 +35,8 @@ static int vote_of[32];
 static struct region *region_of[32];
 static uint64_t warp_instructions, thread_instructions, apart, seed;
 
+static void leave(uint32_t mask, struct region *region);
+
 static void add(int block, uint32_t mask, struct region *region) {
     /* Whoever comes to where a region ends waits for its others. */
     while (region && block == region->target) {
@@ -41,6 +44,11 @@ static void add(int block, uint32_t mask, struct region *region) {
         if (region->waiting != region->participants) return;
         mask = region->waiting;
         region = region->outer;
+    }
+    if (mask && block < COUNT && yields[block]) {
+        leave(mask, region);
+        region = NULL;
+        for (int i = 0; i < groups; i++) if (ready[i].block == block) { ready[i].mask |= mask; return; }
     }
     if (mask) ready[groups++] = (struct group){block, mask, region};
 }
@@ -100,6 +108,11 @@ static void run(struct group group) {
     add(yes, taken, region);
 }
 
+/* Lanes that yield go on when no others can. */
+static int order(int block) {
+    return block < COUNT && yields[block] ? COUNT + block : block % COUNT;
+}
+
 int main(int count, char **arguments) {
     int warps = count > 1 ? atoi(arguments[1]) : 1;
     tasks = count > 2 ? atol(arguments[2]) : tasks;
@@ -112,7 +125,7 @@ int main(int count, char **arguments) {
         add(0, ~0u, NULL);
         while (groups) {
             int next = 0;
-            for (int i = 1; i < groups; i++) if (ready[i].block % COUNT < ready[next].block % COUNT) next = i;
+            for (int i = 1; i < groups; i++) if (order(ready[i].block) < order(ready[next].block)) next = i;
             if (seed) { seed ^= seed << 13; seed ^= seed >> 7; seed ^= seed << 17; next = (int)(seed >> 8 & 0xffffff) % groups; }
             struct group group = ready[next];
             ready[next] = ready[--groups];

@@ -53,13 +53,12 @@ impl Trips {
     }
 
     /// How many turns a lane takes that comes to the loop of a function that has these lines, of files without folders;
-    /// none where no such loop ran. Of several that share lines the one that turned most counts.
+    /// none where no such loop ran. Of several that share lines one of a function of this name counts before others,
+    /// which one compiler inlined and another did not, and then the one that turned most.
     #[must_use]
     pub fn turns<'a>(&self, function: &str, lines: impl Iterator<Item = (&'a str, u32)> + Clone) -> Option<f64> {
-        let is_it = |of: &&LoopTurns| {
-            of.function == function && lines.clone().any(|(file, line)| file == of.file && line == of.line)
-        };
-        let of = self.all.iter().filter(is_it).max_by_key(|of| of.turns)?;
+        let is_it = |of: &&LoopTurns| lines.clone().any(|(file, line)| file == of.file && line == of.line);
+        let of = self.all.iter().filter(is_it).max_by_key(|of| (of.function == function, of.turns))?;
         Some(of.turns as f64 / of.entries.max(1) as f64)
     }
 

@@ -252,6 +252,43 @@ fn lanes_of_a_gpu_wait_at_a_line_that_is_typed_and_at_one_that_is_found() {
 }
 
 #[test]
+fn no_lane_of_a_gpu_waits_where_lanes_yield_or_where_ptx_has_no_questions() {
+    // By ptxas's listings (scripts/yields-by-ptxas): an atomic operation has YIELD before sm_90, and there with a call.
+    let atomic = KERNEL.replace("sum += sum / 7;", "__atomic_fetch_add(&out[j], sum, 0); sum += 7;");
+    let calls = atomic.replace("sum += 7;", "sum += (int)__builtin_sqrt((double)sum);");
+    let folder = Folder::with(&[("kernel.c", KERNEL), ("atomic.c", &atomic), ("calls.c", &calls)]);
+    let said = |source: &str, processor: &str, ptx: &str, words: &[&str]| {
+        let (processor, ptx) = (format!("-march={processor}"), format!("--cuda-feature=+{ptx}"));
+        let clang = ["--target=nvptx64-nvidia-cuda", &processor, &ptx, "-O2", "-g1", "-nogpulib"];
+        let clang = [&clang[..], &["-fno-math-errno", "-fno-unroll-loops"]].concat();
+        folder.succeed("clang-19", &[&clang[..], &["-emit-llvm", "-c", source, "-o", "made.bc"]].concat());
+        let all = ["transform", "--report", "made.bc", "-o", "made.ll"];
+        let said = folder.succeed(lockstep(), &[&all[..], words].concat());
+        let asks = std::fs::read_to_string(folder.path("made.ll")).unwrap().contains("call i32 @llvm.nvvm.vote");
+        assert_eq!(said.contains("taken: kernel: "), asks, "{said}");
+        said
+    };
+    let found = ["--pass", "speculative:detect=yes,gain=50"];
+    let meet = "lanes meet there already";
+    for (source, processor, meets) in [
+        ("kernel.c", "sm_80", false),
+        ("atomic.c", "sm_80", true),
+        ("atomic.c", "sm_90", false),
+        ("calls.c", "sm_80", true),
+        ("calls.c", "sm_90", true),
+    ] {
+        let typed = format!("{source}:7");
+        for words in [&found, &["--pass", "speculative", "--predict", &typed][..]] {
+            let said = said(source, processor, "ptx80", words);
+            assert_eq!(said.contains(meet), meets, "{source} {processor} {words:?}: {said}");
+            assert_eq!(said.contains("taken: kernel: "), !meets, "{source} {processor} {words:?}: {said}");
+        }
+    }
+    let old = said("kernel.c", "sm_70", "ptx61", &found);
+    assert!(old.contains("lanes cannot ask each other in a version of PTX before 6.2"), "{old}");
+}
+
+#[test]
 fn benchmarks_gain_in_a_warp_that_follows_their_ptx() {
     let folder = Folder::with(&[]);
     let script = root().join("scripts/speculation-on-gpu").display().to_string();

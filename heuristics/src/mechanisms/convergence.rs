@@ -75,7 +75,7 @@ impl Convergence {
             registers: Vec::new(),
             placement,
             count,
-            speculation: predicts.then(|| Speculation::new(program, placement, lanes)),
+            speculation: predicts.then(|| Speculation::new(program, program.predictions.clone(), placement, lanes)),
             yielding: None,
             spills: 0,
             yields: 0,
@@ -244,7 +244,9 @@ impl Convergence {
 
     /// What lanes did for the sake of predictions; none where nothing is predicted.
     pub(crate) fn tally(&self) -> Tally {
-        let Some(speculation) = &self.speculation else { return Tally::default() };
+        let Some(speculation) = self.speculation.as_ref().filter(|speculation| speculation.is_asked(0)) else {
+            return Tally::default();
+        };
         Tally {
             yields: Some(self.yields),
             barrier_operations: Some(speculation.taken.operations),
@@ -295,7 +297,7 @@ impl Convergence {
         for lane in lanes {
             let state = warp.lane(lane);
             if let Some(speculation) = &mut self.speculation
-                && speculation.waits(lane, state)
+                && let Some(region) = speculation.waits(lane, state)
             {
                 let control_flow = &warp.program().control_flow;
                 for (index, register) in self.registers.iter_mut().enumerate() {
@@ -303,7 +305,7 @@ impl Convergence {
                         && speculation.gives_way(lane, &register.at_of(lane), register.behind, control_flow)
                     {
                         register.mask.remove(lane);
-                        if !left.contains(&index) {
+                        if speculation.is_asked(region) && !left.contains(&index) {
                             left.push(index);
                         }
                     }

@@ -10,6 +10,8 @@ use crate::{ControlFlow, Lane, LaneSet, LaneState, PlaceId, Placement, Program, 
 /// Where the lanes of a warp stand with the predictions.
 pub(crate) struct Speculation {
     predictions: Predictions,
+    /// How many of them were asked for: the others are a machine's own, which take nothing.
+    asked: usize,
     /// By region: where its lanes meet behind it; none: where their function ends.
     behind: Vec<Option<Pc>>,
     /// By region.
@@ -104,13 +106,15 @@ const GO_ON: Taken = Taken { operations: 1, instructions: 5 };
 const GO_ON_SOFT: Taken = Taken { operations: 1, instructions: 7 };
 
 impl Speculation {
-    pub(crate) fn new(program: &Program, placement: Placement, lanes: usize) -> Speculation {
-        let (predictions, control_flow) = (&program.predictions, &program.control_flow);
+    /// Of a program's predictions, and others behind them.
+    pub(crate) fn new(program: &Program, predictions: Predictions, placement: Placement, lanes: usize) -> Speculation {
+        let control_flow = &program.control_flow;
         let barrier = Barrier { levels: vec![0; lanes], within: vec![0; lanes], ..Barrier::default() };
         Speculation {
             barriers: vec![barrier; predictions.regions.len()],
             behind: predictions.regions.iter().map(|region| region.behind(placement, control_flow)).collect(),
-            predictions: predictions.clone(),
+            asked: program.predictions.regions.len(),
+            predictions,
             passing: LaneSet::EMPTY,
             leading: FxHashMap::default(),
             conflicts: FxHashMap::default(),
@@ -118,10 +122,15 @@ impl Speculation {
         }
     }
 
+    /// Whether the region of this number was asked for.
+    pub(crate) fn is_asked(&self, region: usize) -> bool {
+        region < self.asked
+    }
+
     /// How many barrier registers the barriers take that some of these lanes have joined: a soft one also counts its
     /// lanes in one, and waits in another (Damani et al., figure 6).
     pub(crate) fn registers(&self, lanes: LaneSet) -> usize {
-        let all = self.barriers.iter().zip(&self.predictions.regions);
+        let all = self.barriers.iter().zip(&self.predictions.regions).take(self.asked);
         let held = all.filter(|(barrier, _)| !barrier.joined.is_disjoint(&lanes));
         held.map(|(_, region)| if region.prediction.threshold.is_some() { 3 } else { 1 }).sum()
     }
@@ -244,13 +253,13 @@ impl Speculation {
         !self.predictions.regions[region].holds(place) && !leading[place.0 as usize]
     }
 
-    /// Whether a lane now waits at a predicted point.
-    pub(crate) fn waits(&mut self, lane: Lane, state: &LaneState) -> bool {
+    /// Has a lane wait where it now stands at a predicted point: the number of the region.
+    pub(crate) fn waits(&mut self, lane: Lane, state: &LaneState) -> Option<usize> {
         if self.passing.contains(lane) {
-            return false;
+            return None;
         }
         let is_there = |(barrier, region): (&Barrier, &Region)| barrier.is_at(region, lane, state.level, state.pc);
-        let Some(at) = self.barriers.iter().zip(&self.predictions.regions).position(is_there) else { return false };
+        let at = self.barriers.iter().zip(&self.predictions.regions).position(is_there)?;
         for (i, barrier) in self.barriers.iter_mut().enumerate() {
             if i == at {
                 barrier.waiting.insert(lane);
@@ -261,7 +270,7 @@ impl Speculation {
                 barrier.elsewhere.insert(lane);
             }
         }
-        true
+        Some(at)
     }
 
     /// Whether some of these lanes, which run together, now reach a soft predicted point with so many, or join so many
@@ -342,7 +351,7 @@ impl Speculation {
 
     /// Counts what lanes did that run together.
     pub(crate) fn count(&mut self) {
-        for (barrier, region) in self.barriers.iter_mut().zip(&self.predictions.regions) {
+        for (barrier, region) in self.barriers.iter_mut().zip(&self.predictions.regions).take(self.asked) {
             let Done { joined, cancelled, waited } = std::mem::take(&mut barrier.done);
             let is_soft = region.prediction.threshold.is_some();
             let all = [(joined, JOIN), (cancelled, LEAVE), (waited, COME), (waited && is_soft, SOFT)];
@@ -352,15 +361,19 @@ impl Speculation {
 
     /// Counts that lanes come to the point of this region.
     fn come_to(&mut self, index: usize) {
-        self.taken.add(COME);
-        if self.is_soft(index) {
-            self.taken.add(SOFT);
+        if self.is_asked(index) {
+            self.taken.add(COME);
+            if self.is_soft(index) {
+                self.taken.add(SOFT);
+            }
         }
     }
 
     /// Counts that lanes go on from there.
     fn go_on_from(&mut self, index: usize) {
-        self.taken.add(if self.is_soft(index) { GO_ON_SOFT } else { GO_ON });
+        if self.is_asked(index) {
+            self.taken.add(if self.is_soft(index) { GO_ON_SOFT } else { GO_ON });
+        }
     }
 
     fn is_soft(&self, index: usize) -> bool {

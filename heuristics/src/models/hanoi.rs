@@ -27,6 +27,10 @@
 //! It collects lanes at predicted points, as `barrier` does (docs/speculation.md). Each such barrier that lanes have
 //! joined takes one of their registers, a soft one three (Damani et al., figure 6), beside that behind its region.
 //!
+//! In an inner loop with an atomic operation that decides no exit, `ptxas` has lanes yield too if the loop or code
+//! behind it calls a function, as divisions and roots do. Others run until they come there, so lanes meet at the
+//! loop's header across iterations of the loop around it, as at a predicted point.
+//!
 //! It reconverges where `ipdom` with the same `placement` does, and needs as many fetches where no lane yields. Which
 //! lanes share a mask depends on where they went, never on which split runs first. It fails where `ipdom` does. It
 //! never deadlocks: when all lanes that can run are blocked, the lanes that wait elsewhere count as arrived. So the
@@ -71,7 +75,7 @@ pub(crate) const ENTRY: Entry = Entry {
     build: |settings, lanes, program| {
         let registers = settings.count("registers") as usize;
         let warp = Convergence::new(lanes, registers, Placement::of(settings), program);
-        Box::new(Hanoi { warp: warp.with_yields() })
+        Box::new(Hanoi { warp: warp.with_yields(program, lanes) })
     },
 };
 

@@ -170,6 +170,16 @@ impl Predictions {
         }
     }
 
+    /// The same, and besides where a machine has lanes meet that have yielded.
+    pub(crate) fn with_meetings(&self, control_flow: &ControlFlow) -> Predictions {
+        let is_new = |(at, _): &&(Pc, CollectingRegion)| self.regions.iter().all(|region| region.prediction.at != *at);
+        let of =
+            |(at, nodes): &(Pc, CollectingRegion)| Region { prediction: Prediction::at(*at), nodes: nodes.clone() };
+        let mut all = self.clone();
+        all.regions.extend(control_flow.meetings().iter().filter(is_new).map(of));
+        all
+    }
+
     /// Whether no lane is ever collected.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -45,6 +45,18 @@ fn access(memory: &Memory) -> u32 {
     }
 }
 
+/// Whether a function is called for it, if only where operands are rare: as ptxas 13.5 has it for divisions of 64 bits,
+/// and for divisions and roots of floats that are rounded as on a processor.
+pub(super) fn calls(instruction: Instruction) -> bool {
+    let name = instruction.decoded.mnemonic();
+    match name {
+        M::Div | M::Idiv => instruction.size_of(0) == 8,
+        M::Divss | M::Vdivss | M::Divps | M::Vdivps | M::Divsd | M::Vdivsd | M::Divpd | M::Vdivpd => true,
+        M::Sqrtss | M::Vsqrtss | M::Sqrtps | M::Vsqrtps | M::Sqrtsd | M::Vsqrtsd | M::Sqrtpd | M::Vsqrtpd => true,
+        _ => false,
+    }
+}
+
 /// Of what is done with values, once they are there, in tenths.
 pub(super) fn work_of(instruction: Instruction) -> u32 {
     work(instruction, instruction.decoded.mnemonic())

@@ -260,6 +260,13 @@ impl<'a> Instruction<'a> {
                 || name.ends_with("pd"))
     }
 
+    /// Whether a GPU's compiler calls a function for it, if only where operands are rare: a division of 64-bit
+    /// integers, a division or a root of floats.
+    #[must_use]
+    pub fn calls_on_gpu(self) -> bool {
+        super::gpu_costs::calls(self)
+    }
+
     /// Whether both operands are one register and the result is 0.
     #[must_use]
     pub fn zeroes(self) -> bool {

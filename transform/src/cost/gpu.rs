@@ -22,6 +22,21 @@ pub(crate) fn tenths(i: Instruction<'_>) -> u32 {
     lanes(shape).unsigned_abs() as u32 * of_number(i, width(shape))
 }
 
+/// Whether NVIDIA's compiler calls a function for it, if only where operands are rare: a division of floats or of
+/// numbers of 64 bits, a root, and a call of what has code.
+pub(crate) fn calls(i: Instruction<'_>) -> bool {
+    use Opcode::*;
+    match i.opcode() {
+        LLVMFDiv | LLVMFRem => true,
+        LLVMUDiv | LLVMURem | LLVMSDiv | LLVMSRem => width(i.type_of().shape()) > 32 && !i.operand(1).is_constant(),
+        LLVMCall | LLVMInvoke => i.callee().is_some_and(|callee| {
+            let is_root = || callee.name().starts_with("llvm.sqrt");
+            !callee.is_inline_assembly() && (!callee.is_function() || !callee.is_intrinsic() || is_root())
+        }),
+        _ => false,
+    }
+}
+
 /// Of the copies at a block's end that the phis behind it need: of constants, and of values that others use too, in
 /// tenths. Others end in the register in which the phi begins. Some are left out, or are a part of what is predicated.
 pub(crate) fn copies(block: Block<'_>) -> u32 {

@@ -24,6 +24,7 @@ use crate::llvm::{Function, Instruction, Value};
 
 pub(crate) use self::busy::{Busy, accesses_global, address};
 pub(crate) use self::fetches::{Choices, is_comparison, is_library_call};
+pub(crate) use self::gpu::calls;
 pub(crate) use self::on_gpu::OnGpu;
 
 /// How often a loop is taken to run if nothing says how often: the usual guess of compilers without a profile, between

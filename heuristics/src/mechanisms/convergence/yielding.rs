@@ -10,8 +10,9 @@
 use flowgraph::LoopId;
 
 use super::{Convergence, Split};
+use crate::mechanisms::speculation::Speculation;
 use crate::warp::reconvergence::{Branch, Reconvergence, distinct_pcs};
-use crate::{ControlFlow, Lane, LaneSet, LaneState, Lead, WarpView};
+use crate::{ControlFlow, Lane, LaneSet, LaneState, Lead, Program, WarpView};
 
 /// Lanes that are in a loop which others have left.
 struct Staying {
@@ -34,8 +35,10 @@ pub(super) struct Yielding {
 
 impl Convergence {
     /// The same, with lanes that yield.
-    pub(crate) fn with_yields(self) -> Convergence {
-        Convergence { yielding: Some(Yielding::default()), ..self }
+    pub(crate) fn with_yields(self, program: &Program, lanes: usize) -> Convergence {
+        let all = program.predictions.with_meetings(&program.control_flow);
+        let speculation = (!all.is_empty()).then(|| Speculation::new(program, all, self.placement, lanes));
+        Convergence { yielding: Some(Yielding::default()), speculation, ..self }
     }
 
     /// Lets lanes yield that wait for a lock, and brings lanes together that have met at a barrier. Whether splits have

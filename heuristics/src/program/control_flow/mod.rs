@@ -16,7 +16,7 @@ mod observer;
 
 use std::sync::OnceLock;
 
-use flowgraph::{Graph, Loops, NodeId, StructuredJoins, frontiers};
+use flowgraph::{CollectingRegion, Graph, Loops, NodeId, StructuredJoins, frontiers};
 use rustc_hash::FxHashMap;
 use trace_format::Pc;
 
@@ -74,6 +74,8 @@ pub struct ControlFlow {
     loops: OnceLock<Option<Loops>>,
     /// See [`ControlFlow::yields`].
     yields: Option<Yields>,
+    /// Made when they are asked for first.
+    meetings: OnceLock<Vec<(Pc, CollectingRegion)>>,
     /// Where lanes that are turns of loops begin, if those of one loop begin at several places.
     beginnings: Beginnings,
 }
@@ -214,6 +216,18 @@ impl ControlFlow {
     /// The loops in which lanes yield, where there are any.
     pub(crate) fn yields(&self) -> Option<&Yields> {
         self.yields.as_ref()
+    }
+
+    /// Where lanes meet that have yielded, and from where they come: the headers of loops.
+    pub(crate) fn meetings(&self) -> &[(Pc, CollectingRegion)] {
+        let of = |graph: &Graph, place: PlaceId| {
+            Some((self.start(place), CollectingRegion::of(graph, &[NodeId(place.0)], &[])?))
+        };
+        let all = || -> Option<Vec<_>> {
+            let (graph, yields) = (self.graph.as_ref()?, self.yields.as_ref()?);
+            Some(yields.meets().iter().filter_map(|place| of(graph, *place)).collect())
+        };
+        self.meetings.get_or_init(|| all().unwrap_or_default())
     }
 
     /// How many instructions the place has.

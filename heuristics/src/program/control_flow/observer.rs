@@ -301,6 +301,7 @@ impl Observer {
             loops: OnceLock::new(),
             yields,
             beginnings,
+            meetings: OnceLock::new(),
         }
     }
 }

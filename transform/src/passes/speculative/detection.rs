@@ -18,17 +18,18 @@
 //!   lane, and the rest until the last has come.
 //!
 //! Of loops inside of each other one may differ among lanes and the other may not, and a guess does not know which:
-//! where both promise much ([`RIVAL`]), nothing is taken. The mean turns of a trace (`--trips`) stand for the guess,
-//! where they know the loop.
+//! where both promise much ([`RIVAL`]), nothing is taken, nor is a loop at which lanes meet anyhow. The mean turns of a
+//! trace (`--trips`) stand for the guess, where they know the loop.
 //!
 //! *Limitation*: neither knows how the turns of the lanes differ. Where they do not, waiting costs what the questions
 //! cost. `lockstep suggest` tries places on a trace; `--predict` takes what it finds.
 
 use flowgraph::{LoopId, NodeId};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::warp::Warp;
 use crate::context::Context;
-use crate::cost::{CostModel, OnGpu};
+use crate::cost::{self, CostModel, OnGpu};
 use crate::llvm::{Block, Instruction, Opcode};
 
 /// How often a loop turns: as in [`crate::cost`].
@@ -61,10 +62,15 @@ pub(super) struct Found<'m> {
     pub(super) pattern: &'static str,
     /// What is issued before / after, in percent.
     pub(super) gain: i64,
-    /// Whether no other place could be the right one.
-    pub(super) is_sure: bool,
+    /// Why lanes should not wait there all the same, if so.
+    pub(super) why_not: Option<&'static str>,
     around: LoopId,
 }
+
+/// Another place could be the right one.
+const UNSURE: &str = "lanes may differ at another place in these loops, which `lockstep suggest` would try on a trace";
+/// See [`lanes_meet`].
+pub(super) const MEET: &str = "lanes meet there already: they yield in a loop with an atomic operation";
 
 /// The places of a function, those that gain most first.
 pub(super) fn places<'m>(context: &mut Context<'m>) -> Vec<Found<'m>> {
@@ -114,7 +120,8 @@ pub(super) fn places<'m>(context: &mut Context<'m>) -> Vec<Found<'m>> {
         let (enough, together) = trials.into_iter().fold((None, all), best);
         let (place, gain) =
             (flow.block(loops.header(inner)).first_insertion_point(), (100.0 * apart / together) as i64);
-        found.push(Found { place, enough, pattern: "loop merge", gain, is_sure: false, around: inner });
+        let why_not = lanes_meet_at(context, inner).then_some(MEET);
+        found.push(Found { place, enough, pattern: "loop merge", gain, why_not, around: inner });
     }
     // Where a loop turns a few times only, lanes leave it before they could wait.
     for around in loops.ids().filter(|of| !loops.is_irreducible(*of) && turns[of] >= 2.0 * most_of(1.0)) {
@@ -135,7 +142,9 @@ pub(super) fn places<'m>(context: &mut Context<'m>) -> Vec<Found<'m>> {
                 let (apart, together) = (2.0 * (rest + body), body + 2.0 * most_of(1.0) * (rest + QUESTIONS));
                 let place = flow.block(arm).first_insertion_point();
                 let gain = (100.0 * apart / together) as i64;
-                found.push(Found { place, enough: None, pattern: "iteration delay", gain, is_sure: false, around });
+                let mut inside = loops.ids().filter(|inner| is_in_arm(loops.header(*inner)));
+                let why_not = inside.any(|inner| lanes_meet_at(context, inner)).then_some(MEET);
+                found.push(Found { place, enough: None, pattern: "iteration delay", gain, why_not, around });
             }
         }
     }
@@ -149,9 +158,50 @@ pub(super) fn places<'m>(context: &mut Context<'m>) -> Vec<Found<'m>> {
             found.iter().enumerate().any(is_rival)
         })
         .collect();
-    found.iter_mut().zip(rivals).for_each(|(found, has_rival)| found.is_sure |= !has_rival);
+    for (found, _) in found.iter_mut().zip(rivals).filter(|(_, has_rival)| *has_rival) {
+        found.why_not = found.why_not.or(Some(UNSURE));
+    }
     found.sort_by_key(|found| std::cmp::Reverse(found.gain));
     found
+}
+
+/// Whether lanes meet at a place without a wait, as it is where an inner loop begins at whose header they do.
+pub(super) fn lanes_meet<'m>(context: &mut Context<'m>, place: Instruction<'m>) -> bool {
+    let (flow, loops) = (context.flow(), context.loops());
+    let node = place.block().and_then(|block| flow.find(block));
+    let inner = node.and_then(|node| loops.innermost(node).filter(|inner| loops.header(*inner) == node));
+    inner.is_some_and(|inner| loops.parent(inner).is_some() && lanes_meet_at(context, inner))
+}
+
+/// Whether the lanes of an inner loop meet at its header without a wait, on NVIDIA's: `ptxas` puts YIELD into a loop
+/// with an atomic operation of its own, from sm_90 on if a function is called in it, or behind it before another turn
+/// of a loop around it (docs/fidelity.md).
+fn lanes_meet_at(context: &mut Context<'_>, inner: LoopId) -> bool {
+    let (flow, loops) = (context.flow(), context.loops());
+    let function = flow.block(NodeId(0)).function();
+    let warp = Warp::of(function.module());
+    if warp == Some(Warp::Amd) {
+        return false;
+    }
+    let is_atomic = |i: &Instruction<'_>| matches!(i.opcode(), Opcode::LLVMAtomicRMW | Opcode::LLVMAtomicCmpXchg);
+    let own = loops.members(inner).iter().filter(|node| loops.innermost(**node) == Some(inner));
+    if !own.flat_map(|node| flow.block(*node).instructions()).any(|i| is_atomic(&i)) {
+        return false;
+    }
+    if warp.is_some_and(|warp| warp.is_before(function, 90)) {
+        return true;
+    }
+    let mut next: Vec<NodeId> = loops.members(inner).to_vec();
+    let mut seen: FxHashSet<NodeId> = next.iter().copied().collect();
+    while let Some(node) = next.pop() {
+        if flow.block(node).instructions().into_iter().any(cost::calls) {
+            return true;
+        }
+        let around = || std::iter::successors(loops.innermost(node), |of| loops.parent(*of));
+        let goes_back = |to: &NodeId| around().any(|of| loops.header(of) == *to);
+        next.extend(flow.graph().successors(node).iter().copied().filter(|to| !goes_back(to) && seen.insert(*to)));
+    }
+    false
 }
 
 /// The turns that a lane takes in a loop with this code, if the trip counts of a trace know it.

@@ -113,8 +113,7 @@ fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
         let (name, place) = (found.pattern.to_owned(), pieces::place_of(&block_from(found.place)));
         let reason = Reason::PlaceFound { gain: found.gain, enough: found.enough };
         context.remark(name.clone(), vec![place.clone()], reason, None);
-        if !found.is_sure {
-            let why = "lanes may differ at another place in these loops, which `lockstep suggest` would try on a trace";
+        if let Some(why) = found.why_not {
             context.remark(name, vec![place], Reason::NoTurns(why), None);
             continue;
         }
@@ -133,9 +132,10 @@ fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
     let mut made = Made::default();
     for Asked { name, places, wanted } in grouped(marked.into_iter().chain(asked), context).into_iter().chain(detected)
     {
-        let taken = match warp.is_too_old_for(function) {
-            true => Err("lanes cannot ask each other in a version of PTX before 6.2"),
-            false => turns::take(context, warp, wanted, &mut made),
+        let taken = match () {
+            () if warp.is_too_old_for(function) => Err("lanes cannot ask each other in a version of PTX before 6.2"),
+            () if wanted.places.iter().all(|place| detection::lanes_meet(context, *place)) => Err(detection::MEET),
+            () => turns::take(context, warp, wanted, &mut made),
         };
         let reason = taken.map_or_else(Reason::NoTurns, Reason::TakesTurns);
         context.remark(name, places, reason, None);

@@ -35,9 +35,14 @@ impl Warp {
     /// Whether lanes that ask must have come together by the control flow alone: where they have no program counters of
     /// their own (before sm_70, and on AMD's).
     pub(super) fn needs_reducible(self, function: Function<'_>) -> bool {
+        self == Warp::Amd || self.is_before(function, 70)
+    }
+
+    /// Whether a function is compiled for one of NVIDIA's processors below a number. One that says nothing is not.
+    pub(super) fn is_before(self, function: Function<'_>, number: u32) -> bool {
         let processor = function.text_attribute("target-cpu").unwrap_or_default();
-        let number = processor.strip_prefix("sm_").and_then(|rest| rest.trim_end_matches('a').parse::<u32>().ok());
-        self == Warp::Amd || number.is_some_and(|number| number < 70)
+        let own = processor.strip_prefix("sm_").and_then(|rest| rest.trim_end_matches('a').parse::<u32>().ok());
+        self == Warp::Nvidia && own.is_some_and(|own| own < number)
     }
 
     /// The lanes that come here together: who takes part in what follows.
