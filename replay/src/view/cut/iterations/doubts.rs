@@ -91,6 +91,14 @@ pub(super) fn doubts(trace: &Trace, asked: &Asked, given: &Given, counts: &Count
             ),
         );
     }
+    // Lanes tell nothing of each other where there is only one.
+    let is_single = |told: &Told| told.lanes + told.untold == 1 && !told.are_all() && told.unlike == 0;
+    for (number, id) in wanted.iter().enumerate().filter(|(number, id)| is_given(id) && is_single(&told[*number])) {
+        add(
+            About::Loop(number),
+            format!("the loop at {} made a single lane, which may be several iterations; {PLAINLY}", at(*id)),
+        );
+    }
     let is_unlike = |(told, id): (&Told, &LoopId)| told.unlike > 0 && (is_worksharing || is_given(id));
     for (number, (told, id)) in told.iter().zip(*wanted).enumerate().filter(|(_, one)| is_unlike(*one)) {
         add(
