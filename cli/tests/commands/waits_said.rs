@@ -68,6 +68,12 @@ fn a_lock_at_which_nobody_had_to_wait_is_one_where_threads_queue_and_else_may_be
 }
 
 #[test]
+fn lanes_that_ask_the_kernel_for_input_may_wait_for_each_other() {
+    let (_, said) = verdict("seldom.cpp", &["g++", "-O2"], &["-w", "-pthread", "-DKIND=10"]);
+    assert!(said.contains("lanes asked the kernel for input 16 times"), "{said}");
+}
+
+#[test]
 fn atomics_that_look_like_locks_are_none() {
     for (compiler, optimisation) in [("g++", "-O0"), ("g++", "-O2"), ("clang++-19", "-O2")] {
         let (_, said) = verdict("no_locks.cpp", &[compiler], &[optimisation, "-w", "-std=c++17", "-pthread"]);

@@ -190,7 +190,10 @@ impl BlockFacts {
             exits: table.iter().map(|(_, s)| region.exits.iter().flatten().any(|exit| *exit == s.start())).collect(),
             named_stubs: table.iter().map(|(id, s)| table.in_stub(id) != id && named_stub(s.start())).collect(),
             marked: region.exits.is_some(),
-            waits: table.iter().map(|(id, _)| waiting.is_member(id) || waiting.is_lone(id)).collect(),
+            waits: table
+                .iter()
+                .map(|(id, _)| waiting.is_member(id) || waiting.is_lone(id) || waiting.asks(id))
+                .collect(),
             acts: acts(table, own_locks),
             switches: if region.by_stack { switches(trace, table) } else { FxHashMap::default() },
             ..BlockFacts::default()

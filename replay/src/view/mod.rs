@@ -99,6 +99,7 @@ impl View {
         summary.unsure_joins = unsure_joins;
         summary.loops = loops.into_iter().filter(|seen| plan.can_keep(seen.pc)).collect();
         summary.own_locks = followed.own_locks();
+        summary.asks = followed.asks();
         summary.unordered = unordered(trace, &plan, followed.unordered(&threads), own_locks.doubtful);
         summary.waits_for_work = threads.iter().any(|thread| thread.waits_for_others);
         let task_runs = || threads.iter().flat_map(|thread| &thread.task_runs);

@@ -149,6 +149,8 @@ pub struct Summary {
     /// How often lanes waited in the kernel (at futexes) outside of all functions that are known to wait, as at locks
     /// of the program's own.
     pub own_waits: u64,
+    /// How often lanes asked the kernel for what another may give them (`read`, `poll`).
+    pub asks: u64,
     /// What looks like a lock of the program's own, and counts as one.
     pub own_locks: Vec<LockId>,
     /// Waits that were seen and order no lanes, for people.

@@ -53,6 +53,11 @@ impl Threads {
         (waits().map(UnorderedWaits::total).sum(), conditions)
     }
 
+    /// How often threads asked the kernel in the region for what another may give.
+    pub fn asks(&self) -> u64 {
+        self.followed.iter().map(|one| one.unordered.asks).sum()
+    }
+
     /// The locks of the program's own that threads took in the region.
     pub fn own_locks(&self) -> Vec<LockId> {
         let all: BTreeSet<LockId> = self.followed.iter().flat_map(|one| &one.own_locks).copied().collect();

@@ -7,9 +7,10 @@
 //! look: mov eax, [flag]; test eax, eax; je look
 //! ```
 
-use heuristics::SegmentId;
+use heuristics::{Segment, SegmentId};
+use machine::{Instruction, Operation, Register};
 use rustc_hash::FxHashSet;
-use trace_format::{BlockId, Pc};
+use trace_format::{BlockId, Kind, Pc};
 
 use super::code::Code;
 use super::cycle::{Turn, canonical};
@@ -24,6 +25,10 @@ const MOST_PASSED: u8 = 16;
 
 /// How many segments a way from such a branch and back has at most.
 const MOST_BACK: usize = 32;
+
+/// Linux x86-64 system calls that wait until there is something: `read`, `poll`, `select`, `accept`, `recvfrom`,
+/// `recvmsg`, `flock`, `epoll_wait`, `pselect6`, `ppoll`, `epoll_pwait`, `accept4`, `recvmmsg`, `epoll_pwait2`.
+const QUESTIONS: [u64; 14] = [0, 7, 23, 43, 45, 47, 73, 232, 270, 271, 281, 288, 299, 441];
 
 /// The waits of a thread that were over when it came there.
 pub(super) struct Passes {
@@ -82,6 +87,25 @@ impl Code<'_> {
             segment.ways.is_some_and(|ways| ways.iter().any(leads_back))
         });
         all.filter(|(id, _)| self.is_lone(&[*id], 0)).map(|(_, segment)| segment.start()).collect()
+    }
+
+    /// Where system calls are made that may wait for what another thread gives: input, mostly.
+    pub fn questions(&self) -> FxHashSet<Pc> {
+        let asks = |(id, segment): &(SegmentId, &Segment)| {
+            segment.last().kind == Kind::Syscall && self.call_of(*id).is_some_and(|call| QUESTIONS.contains(&call))
+        };
+        self.table.iter().filter(asks).map(|(_, segment)| segment.start()).collect()
+    }
+
+    /// The number of the system call at a segment's end, where code says it.
+    fn call_of(&self, id: SegmentId) -> Option<u64> {
+        let writes = |one: &Instruction| one.writes() & Register::AX.bit() != 0;
+        let mut before = self.table.listing(id).iter().rev().skip(1).map_while(|one| one);
+        match before.find(writes) {
+            Some(one) if one.zeroes() => Some(0),
+            Some(one) => one.constant(1).filter(|_| one.operation() == Operation::Move).map(i64::cast_unsigned),
+            None => self.constant_at(self.table[id].start(), Register::AX.index()),
+        }
     }
 
     /// Whether only memory ends the loop that these segments make, which is of the program's own, at the branch behind

@@ -62,18 +62,21 @@ pub(crate) struct Waiting {
     members: Vec<bool>,
     /// By segment: whether whoever comes there waits for others, if there is anything to wait for.
     lone: Vec<bool>,
+    /// By segment: whether it asks the kernel for what another may give.
+    asks: Vec<bool>,
     /// The most segments of one.
     longest: usize,
 }
 
 impl Waiting {
-    /// Of these turns, and of the segments at these places.
-    pub fn new(turns: impl Iterator<Item = Turn>, lone: &FxHashSet<Pc>, table: &SegmentTable) -> Waiting {
+    /// Of these turns, and of the segments at these places: of loops that wait, and that ask the kernel.
+    pub fn new(turns: impl Iterator<Item = Turn>, [lone, asks]: [&FxHashSet<Pc>; 2], table: &SegmentTable) -> Waiting {
         let mut all = Waiting { turns: turns.collect(), ..Waiting::default() };
-        if all.turns.is_empty() && lone.is_empty() {
+        if all.turns.is_empty() && lone.is_empty() && asks.is_empty() {
             return all;
         }
-        all.lone = table.iter().map(|(_, segment)| lone.contains(&segment.start())).collect();
+        [all.lone, all.asks] =
+            [lone, asks].map(|places| table.iter().map(|(_, segment)| places.contains(&segment.start())).collect());
         all.heads = vec![false; table.len()];
         all.members = vec![false; table.len()];
         for turn in &all.turns {
@@ -87,6 +90,11 @@ impl Waiting {
     /// Whether it is a loop that waits, if the thread has to.
     pub fn is_lone(&self, segment: SegmentId) -> bool {
         self.lone.get(segment.0 as usize) == Some(&true)
+    }
+
+    /// Whether it asks the kernel for what another may give.
+    pub fn asks(&self, segment: SegmentId) -> bool {
+        self.asks.get(segment.0 as usize) == Some(&true)
     }
 
     pub fn is_head(&self, segment: SegmentId) -> bool {

@@ -385,6 +385,14 @@ fn warnings(
             grouped(own_waits)
         ));
     }
+    let asks = view.summary().asks;
+    if asks > 0 {
+        all.push(format!(
+            "lanes asked the kernel for input {} times (read, poll and their kin): where one waits there for another, as \
+             at a pipe, these numbers leave that out.",
+            grouped(asks)
+        ));
+    }
     if let Some(balance) = balance {
         let uneven = format!(
             "lanes are uneven: one of {} has {} of all instructions, so no model can exceed {}",

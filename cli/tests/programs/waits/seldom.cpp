@@ -1,11 +1,12 @@
 // A lock (KIND) at which hardly anybody ever waits: threads come one after another. 0 tickets, by plain loads; 1
 // Mellor-Crummey and Scott's; 2 the owner's number; 3 how many hold it; 4 how many may come; 5 who writes by a sequence; 6
 // a bit that is set and cleared by comparison; 7 a filter after Peterson, of loads and stores alone; 8 a turn that is
-// handed on; 9 an event counter of the kernel.
+// handed on; 9 an event counter of the kernel; 10 a pipe.
 #include <atomic>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/eventfd.h>
+#include <unistd.h>
 
 static thread_local long who;
 #if KIND == 0
@@ -94,6 +95,12 @@ static int token = eventfd(1, 0);
 static eventfd_t taken;
 static void take() { eventfd_read(token, &taken); }
 static void give() { eventfd_write(token, 1); }
+#elif KIND == 10
+static int ends[2];
+static char token;
+static const bool is_there = pipe(ends) == 0 && write(ends[1], &token, 1) == 1;
+static void take() { read(ends[0], &token, 1); }
+static void give() { write(ends[1], &token, 1); }
 #else
 struct Node {
     std::atomic<Node *> next;

@@ -24,6 +24,8 @@ pub(in crate::view) struct Segments {
     turns: Turns,
     /// Where loops begin of one segment, and end of several, that wait if they have to.
     lone: FxHashSet<Pc>,
+    /// Where system calls are made that may wait for others.
+    asks: FxHashSet<Pc>,
 }
 
 impl Looked {
@@ -54,9 +56,9 @@ impl Looked {
                     .into(),
             ));
         }
-        let mut lone = code.map_or_else(FxHashSet::default, |code| code.lone_waits());
+        let (mut lone, asks) = code.map_or_else(Default::default, |code| (code.lone_waits(), code.questions()));
         lone.extend(threads.iter().flat_map(|thread| &thread.lone));
-        Ok(Looked { threads, own_locks, segments: Segments { table, turns, lone } })
+        Ok(Looked { threads, own_locks, segments: Segments { table, turns, lone, asks } })
     }
 }
 
@@ -77,13 +79,13 @@ impl Segments {
         }
         let finer = segments(trace, &cuts);
         let turns = waiting::in_other_table(self.turns, &self.table, &finer);
-        Segments { table: finer, turns, lone: self.lone }
+        Segments { table: finer, turns, ..self }
     }
 
     /// The turns that are left out.
     pub fn waiting(&self, spin: &Spin) -> Waiting {
         let waits = self.turns.iter().filter(|(turn, found)| waits(&self.table, turn, found, spin));
-        Waiting::new(waits.map(|(turn, _)| turn.clone()), &self.lone, &self.table)
+        Waiting::new(waits.map(|(turn, _)| turn.clone()), [&self.lone, &self.asks], &self.table)
     }
 
     /// The loops that are not left out and could be, those with the most instructions first.

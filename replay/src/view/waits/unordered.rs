@@ -12,6 +12,8 @@ pub(in crate::view) struct UnorderedWaits {
     /// How many instructions were kept when it waited last, where nothing has ordered that wait yet.
     last: Option<u64>,
     count: u64,
+    /// How often it asked the kernel for what another may give.
+    pub asks: u64,
     /// How many were when it met others at a barrier at which it waits now.
     met: Option<u64>,
     /// The condition variables that it waited for, and that it signalled, in no round of a barrier.

@@ -111,6 +111,7 @@ impl ThreadState<'_> {
         if waiting.is_lone(segment) && self.reason(segment).is_none() {
             self.has_waited();
         }
+        self.unordered.asks += u64::from(waiting.asks(segment) && self.reason(segment).is_none());
         if !waiting.is_member(segment) || plan.blocks.is_entry(segment) || plan.blocks.is_exit(segment) {
             self.turns.forget();
             return;
