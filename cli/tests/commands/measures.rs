@@ -227,6 +227,20 @@ fn requests_sectors_and_times_are_those_that_a_gpu_counts() {
     }
 }
 
+/// What `replay` says of the memory of a program.
+fn with_memory(source: &str, arguments: &[&str]) -> Value {
+    let folder = tempfile::tempdir().unwrap();
+    let (program, trace) = (folder.path().join("program"), folder.path().join("trace.bin"));
+    let file = folder.path().join("in.c");
+    std::fs::write(&file, source).unwrap();
+    let built = Command::new("gcc").args(["-O2", "-pthread", "-o"]).args([&program, &file]).status().unwrap();
+    assert!(built.success());
+    let trace = trace.to_str().unwrap();
+    succeed("trace", &["--memory", "-o", trace, program.to_str().unwrap()]);
+    let said = succeed("replay", &[&["--memory", "--json", trace], arguments].concat());
+    serde_json::from_str(&said).unwrap()
+}
+
 #[test]
 fn parameters_on_the_stack_of_a_thread_that_is_no_lane_are_no_accesses() {
     // 8 lanes of 100 rounds: a load of what the caller has on its stack, and a load and a store of an array.
@@ -247,15 +261,31 @@ int main(void) {
     return 0;
 }
 ";
-    let folder = tempfile::tempdir().unwrap();
-    let (program, trace) = (folder.path().join("program"), folder.path().join("trace.bin"));
-    let file = folder.path().join("in.c");
-    std::fs::write(&file, source).unwrap();
-    let built = Command::new("gcc").args(["-O2", "-pthread", "-o"]).args([&program, &file]).status().unwrap();
-    assert!(built.success());
-    let trace = trace.to_str().unwrap();
-    succeed("trace", &["--memory", "-o", trace, program.to_str().unwrap()]);
-    let said = succeed("replay", &["--memory", "--json", "--machine", "nvidia", trace]);
-    let said: Value = serde_json::from_str(&said).unwrap();
+    let said = with_memory(source, &["--machine", "nvidia"]);
     assert_eq!(said["results"][0]["gpu_requests"], 200, "{}", said["results"][0]);
+}
+
+#[test]
+fn atomic_operations_of_a_fetch_on_one_word_conflict() {
+    // In each of 10 rounds 8 lanes add to one word, each to a word of its own, and two and two to one.
+    let source = "#include <pthread.h>
+static int one, own[64];
+static void *run(void *a) {
+    long id = (long)a;
+    for (int i = 0; i < 10; i++) {
+        __atomic_fetch_add(&one, 1, 0);
+        __atomic_fetch_add(&own[id * 4], 1, 0);
+        __atomic_fetch_add(&own[id / 2 * 4 + 1], 1, 0);
+    }
+    return a;
+}
+int main(void) {
+    pthread_t threads[8];
+    for (long i = 0; i < 8; i++) pthread_create(&threads[i], 0, run, (void *)i);
+    for (int i = 0; i < 8; i++) pthread_join(threads[i], 0);
+}
+";
+    let said = with_memory(source, &["-H", "minsp-pc"]);
+    let row = &said["results"][0];
+    assert_eq!([&row["gpu_atomics"], &row["gpu_atomic_conflicts"]], [10 * 24, 10 * (7 + 4)]);
 }

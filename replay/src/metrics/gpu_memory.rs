@@ -9,7 +9,7 @@
 //! - What an instruction reads at an address beside itself, or in a part of a file that nobody writes, is a constant or
 //!   a parameter, and a part of the code.
 //! - An operand that is read and written is a load and a store. Atomic instructions are neither: they are counted apart
-//!   by NVIDIA, too.
+//!   by NVIDIA, too. Of those of one fetch to one address all but one wait: a *conflict*.
 //! - An operand of several numbers, as vectors have, is so many loads or stores; so is one that does not always lie at
 //!   a multiple of its size.
 //! - Arrays begin at multiples of 256 bytes, where `cudaMalloc` puts them: an instruction whose lowest address lies in
@@ -54,6 +54,16 @@ pub(crate) static ENTRY: Entry = Entry {
             "gpu_sectors",
             "Aligned pieces of 32 bytes that hold the active lanes' bytes, summed over gpu_requests.",
             |o| of(o, |found: &GpuMemory| Value::Count(found.sectors())),
+        ),
+        Column::counted(
+            "gpu_atomics",
+            "Atomic operations on global memory, one for each active lane of a fetch; those of locks are none.",
+            |o| of(o, |found: &GpuMemory| Value::Count(found.atomics)),
+        ),
+        Column::counted(
+            "gpu_atomic_conflicts",
+            "Those of them to an address that another lane of the fetch accesses before: they run one after another.",
+            |o| of(o, |found: &GpuMemory| Value::Count(found.conflicts)),
         ),
         Column::counted(
             "gpu_time",
@@ -132,6 +142,9 @@ pub struct GpuMemory {
     by_operand: BTreeMap<(Pc, u8), Seen>,
     /// What mathematical functions read of their tables.
     tables: Seen,
+    /// Atomic operations of lanes, and those that wait for another of their fetch.
+    atomics: u64,
+    conflicts: u64,
     /// What each warp did, in no order.
     pub(super) work: Vec<Work>,
 }
@@ -181,6 +194,8 @@ impl Measured for GpuMemory {
             self.by_operand.entry(*place).or_default().add(seen);
         }
         self.tables.add(&other.tables);
+        self.atomics += other.atomics;
+        self.conflicts += other.conflicts;
         self.work.extend_from_slice(&other.work);
     }
 }
@@ -269,6 +284,9 @@ struct GpuMeter {
     hits: u64,
     misses: u64,
     new_sectors: u64,
+    /// As [`GpuMemory`] has them.
+    atomics: u64,
+    conflicts: u64,
 }
 
 impl GpuMeter {
@@ -316,7 +334,10 @@ impl GpuMeter {
                 self.misses += misses;
                 self.hits += u64::from(asked.times).saturating_sub(misses);
                 self.new_sectors += new;
-                if !asked.is_atomic {
+                if asked.is_atomic {
+                    self.atomics += addresses.len() as u64;
+                    self.conflicts += shared(addresses);
+                } else {
                     asked.count(addresses);
                 }
             }
@@ -328,6 +349,12 @@ impl GpuMeter {
 fn global(lane: &Accessed, operand: usize) -> Option<u64> {
     let address = lane.addresses[operand];
     (lane.in_stack(address).is_none() && !is_shared(address)).then_some(address)
+}
+
+/// How many of these addresses are there more than once, without the first of each.
+fn shared(addresses: &mut [u64]) -> u64 {
+    addresses.sort_unstable();
+    addresses.windows(2).filter(|pair| pair[0] == pair[1]).count() as u64
 }
 
 /// How many pieces of this size so many bytes lie in, so far behind each of these addresses, which are sorted.
@@ -372,7 +399,8 @@ impl Metric for GpuMeter {
     }
 
     fn finish(self: Box<Self>, ended: &Ended) -> Result<Finding> {
-        let mut found = GpuMemory { tables: self.tables, ..GpuMemory::default() };
+        let (tables, atomics, conflicts) = (self.tables, self.atomics, self.conflicts);
+        let mut found = GpuMemory { tables, atomics, conflicts, ..GpuMemory::default() };
         let segments = &ended.warp.program().segments;
         for (segment, asked) in (0..).map(SegmentId).zip(self.asked) {
             for (instruction, asked) in segments[segment].instructions.iter().zip(asked.iter().flatten()) {
@@ -400,6 +428,12 @@ impl Metric for GpuMeter {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn all_but_one_of_the_lanes_at_an_address_wait() {
+        assert_eq!(shared(&mut [64, 8, 64, 64, 8, 0]), 3);
+        assert_eq!(shared(&mut [1, 2, 3]), 0);
+    }
 
     #[test]
     fn sectors_are_those_that_bytes_lie_in() {
