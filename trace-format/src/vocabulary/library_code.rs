@@ -36,6 +36,13 @@ impl<'a> LibraryCode<'a> {
         LibraryCode { modules, linked: linked.min_by_key(|linked| linked.start) }
     }
 
+    /// Whether the instruction at this address is the dynamic loader's, which others come by where they call a function
+    /// of a library for the first time.
+    #[must_use]
+    pub fn has_loader(&self, pc: Pc) -> bool {
+        self.modules.iter().any(|module| module.role == ModuleRole::Loader && module.contains(pc))
+    }
+
     /// Whether the instruction at this address is a part of it, or of no module.
     #[must_use]
     pub fn has(&self, pc: Pc) -> bool {
@@ -66,6 +73,8 @@ mod tests {
         let has = |code: &LibraryCode| [0x1000, 0x2000, 0x3000, 0x4008, 0x9000].map(|pc| code.has(Pc(pc)));
         assert_eq!(has(&linked), [false, false, true, true, true]);
         let modules = [modules[0].clone(), Module { role: ModuleRole::Loader, mappings: Vec::new(), ..main }];
-        assert_eq!(has(&LibraryCode::new(&modules, &symbols)), [false, false, false, false, true]);
+        let code = LibraryCode::new(&modules, &symbols);
+        assert_eq!(has(&code), [false, false, false, false, true]);
+        assert!(!code.has_loader(Pc(0x2000)));
     }
 }

@@ -2,9 +2,8 @@
 
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
-use trace_format::{
-    Block, BlockId, Chunk, Event, Item, LibraryCode, Pc, Seq, SyncFunction, ThreadExit, ThreadId, Trace,
-};
+use trace_format::{Block, BlockId, Chunk, Event, Item, LibraryCode, Pc, Seq, SyncFunction};
+use trace_format::{ThreadExit, ThreadId, Trace};
 
 use crate::Result;
 use crate::view::code::filter::is_of_sanitizer;
@@ -91,7 +90,7 @@ pub(in crate::view) struct ThreadSurvey {
     pub semaphores: FxHashMap<u64, SemaphoreUse>,
     /// What it posts, and has waited for.
     pub hand_overs: Vec<HandOver>,
-    /// Those of them that it asked for, and not only functions of libraries for themselves.
+    /// Those that it asked for, and not only libraries for themselves.
     pub asked: FxHashSet<u64>,
     /// What it does with words that may be locks of the program's own.
     pub words: Uses,
@@ -125,16 +124,17 @@ pub(in crate::view) struct ThreadSurvey {
 pub(in crate::view) fn survey(trace: &Trace, code: Option<&Code>, acts: &Acts) -> Result<Vec<ThreadSurvey>> {
     let of_pools = TaskFunctions::of(trace);
     let libraries = LibraryCode::new(trace.modules(), trace.symbols());
-    let ends_there = |block: &Block| block.instructions.last().is_some_and(|last| libraries.has(last.pc));
-    let block = |(_, block): (_, &Block)| (block.instructions.len() as u32, ends_there(block));
-    let blocks: Vec<(u32, bool)> = trace.blocks().iter().map(block).collect();
+    let of_library = |pc| if libraries.has_loader(pc) { None } else { Some(libraries.has(pc)) };
+    let ends = |block: &Block| block.instructions.last().and_then(|last| of_library(last.pc));
+    let block = |(_, block): (_, &Block)| (block.instructions.len() as u32, ends(block));
+    let blocks: Vec<_> = trace.blocks().iter().map(block).collect();
     trace.threads().par_iter().map(|one| survey_thread(trace, one.id, &blocks, (code, acts), &of_pools)).collect()
 }
 
 fn survey_thread(
     trace: &Trace,
     thread: ThreadId,
-    blocks: &[(u32, bool)],
+    blocks: &[(u32, Option<bool>)],
     (code, acts): (Option<&Code>, &Acts),
     of_pools: &TaskFunctions,
 ) -> Result<ThreadSurvey> {
@@ -146,8 +146,8 @@ fn survey_thread(
     while let Some(item) = stream.next()? {
         match item {
             Item::Block { block, memory, .. } => {
-                let (length, is_in_library) = blocks[block.index()];
-                surveyor.is_in_library = is_in_library;
+                let (length, of_library) = blocks[block.index()];
+                surveyor.is_in_library = of_library.unwrap_or(surveyor.is_in_library);
                 surveyor.act(acts, needs_ways, (block, length), memory);
                 surveyor.instructions += u64::from(length);
                 if look.is_some() || tasks.is_watching() {
@@ -248,7 +248,7 @@ struct Surveyor {
     create: Seq,
     /// The instructions before it last started a thread, of which it has joined none since.
     started: Option<u64>,
-    /// Whether the block that it ran last is a library's, whose locks are known by their functions.
+    /// Whether the block that it ran last, but for the loader's, is of a library whose locks functions know.
     is_in_library: bool,
 }
 

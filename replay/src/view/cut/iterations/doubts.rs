@@ -91,9 +91,11 @@ pub(super) fn doubts(trace: &Trace, asked: &Asked, given: &Given, counts: &Count
             ),
         );
     }
-    // Lanes tell nothing of each other where there is only one.
+    // Lanes tell nothing of each other where there is only one: what looks dealt one by one may be a chunk.
     let is_single = |told: &Told| told.lanes + told.untold == 1 && !told.are_all() && told.unlike == 0;
-    for (number, id) in wanted.iter().enumerate().filter(|(number, id)| is_given(id) && is_single(&told[*number])) {
+    for (number, id) in
+        wanted.iter().enumerate().filter(|(number, id)| given.cyclic.contains(id) && is_single(&told[*number]))
+    {
         add(
             About::Loop(number),
             format!("the loop at {} made a single lane, which may be several iterations; {PLAINLY}", at(*id)),
