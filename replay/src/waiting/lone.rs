@@ -100,12 +100,9 @@ impl Code<'_> {
     /// The number of the system call at a segment's end, where code says it.
     fn call_of(&self, id: SegmentId) -> Option<u64> {
         let writes = |one: &Instruction| one.writes() & Register::AX.bit() != 0;
-        let mut before = self.table.listing(id).iter().rev().skip(1).map_while(|one| one);
-        match before.find(writes) {
-            Some(one) if one.zeroes() => Some(0),
-            Some(one) => one.constant(1).filter(|_| one.operation() == Operation::Move).map(i64::cast_unsigned),
-            None => self.constant_at(self.table[id].start(), Register::AX.index()),
-        }
+        let one = self.table.listing(id).iter().rev().skip(1).map_while(|one| one).find(writes)?;
+        let moved = one.constant(1).filter(|_| one.operation() == Operation::Move);
+        if one.zeroes() { Some(0) } else { moved.map(i64::cast_unsigned) }
     }
 
     /// Whether only memory ends the loop that these segments make, which is of the program's own, at the branch behind

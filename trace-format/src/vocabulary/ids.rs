@@ -51,6 +51,7 @@ impl Pc {
 
 impl ThreadId {
     /// The number as an index.
+    #[inline]
     #[must_use]
     pub fn index(self) -> usize {
         self.0 as usize
@@ -59,6 +60,7 @@ impl ThreadId {
 
 impl BlockId {
     /// The number as an index.
+    #[inline]
     #[must_use]
     pub fn index(self) -> usize {
         self.0 as usize
@@ -67,6 +69,7 @@ impl BlockId {
 
 impl ModuleId {
     /// The number as an index.
+    #[inline]
     #[must_use]
     pub fn index(self) -> usize {
         self.0 as usize

@@ -80,9 +80,11 @@ pub(super) fn does(
     let decides = is_atomic && (one.operation() == Operation::CompareExchange || is_looked_at(code, number, one));
     let step = if decides { step(code, number, one) } else { Step::Other };
     let number_in = |register| constant(code, number, register, leading);
-    let (expected, put) = (number_in(Register::AX), one.register(1).map(|part| number_in(part.register)));
-    let is_exchange = is_atomic && one.operation() == Operation::CompareExchange;
-    let expects = is_exchange && expected.is_some_and(|expected| expected != 0 && put != Some(Some(expected)));
+    let expects = is_atomic
+        && one.operation() == Operation::CompareExchange
+        && number_in(Register::AX)
+            .filter(|expected| *expected != 0)
+            .is_some_and(|expected| one.register(1).and_then(|part| number_in(part.register)) != Some(expected));
     Some(Does { expects, decides, step, is_atomic, place: one.place(), at, size: memory.size })
 }
 
