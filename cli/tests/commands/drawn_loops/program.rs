@@ -157,7 +157,8 @@ fn function(made: &mut Program, random: &mut Random, index: u64) {
         _ => format!("parallel for{clauses} {schedule}"),
     };
     let constant = random.once_in(2);
-    let size = |size: u64| if constant { size.to_string() } else { format!("{size} * c") };
+    // Of one iteration that it knows of a compiler makes no loop.
+    let size = |size: u64| if constant && size > 1 { size.to_string() } else { format!("{size} * c") };
     // Of pointers gcc makes a loop without end there.
     let forms = if construct == 9 { 7 } else { 8 };
     let (heads, id, reversed) = heads(random, forms, &sizes, &size);
@@ -224,9 +225,7 @@ const SMALL: [Small; 10] = [
 fn unrolled(made: &mut Program, random: &mut Random, index: u64) {
     let n = random
         .pick(&[3, 7, 64, 100, 100, 128, 257, 257, 320, 500, 500, 701, 701, 1024, 1024, 1500, 1500, 2000, 2000, 2000]);
-    // Of one iteration that it knows of a compiler makes no loop.
-    let is_constant = random.once_in(3) && n > 1;
-    let size = if is_constant { n.to_string() } else { format!("{n} * c") };
+    let size = if random.once_in(3) { n.to_string() } else { format!("{n} * c") };
     // A chunk has more iterations than a turn.
     let chunks = [
         "",
