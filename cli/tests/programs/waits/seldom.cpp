@@ -1,8 +1,7 @@
 // A lock (KIND) at which hardly anybody ever waits: threads come one after another. 0 tickets, by plain loads; 1
 // Mellor-Crummey and Scott's; 2 the owner's number; 3 how many hold it; 4 how many may come; 5 who writes by a sequence; 6
 // a bit that is set and cleared by comparison; 7 a filter after Peterson, of loads and stores alone; 8 a turn that is
-// handed on; 9 an event counter of the kernel; 10 a pipe; 11 the
-// owner's number, found by a pointer.
+// handed on; 9 an event counter of the kernel; 10 a pipe.
 #include <atomic>
 #include <pthread.h>
 #include <sched.h>
@@ -102,14 +101,6 @@ static char token;
 static const bool is_there = pipe(ends) == 0 && write(ends[1], &token, 1) == 1;
 static void take() { read(ends[0], &token, 1); }
 static void give() { write(ends[1], &token, 1); }
-#elif KIND == 11
-static std::atomic<int> *const volatile owner = new std::atomic<int>(-1);
-static std::atomic<int> numbers{1};
-static thread_local int me = numbers++;
-static void take() {
-    for (int none = -1; !owner->compare_exchange_weak(none, me, std::memory_order_acquire); none = -1) sched_yield();
-}
-static void give() { owner->store(-1, std::memory_order_release); }
 #else
 struct Node {
     std::atomic<Node *> next;

@@ -74,7 +74,7 @@ impl<'a> Acts<'a> {
             all.tickets.push(block, |i| tickets::does(&code, i).filter(|_| is_own(i)));
             all.queues.push(block, |i| queues::does(&code, i).filter(|_| is_own(i)));
             all.counts.push(block, |i| (atomic(i).is_some_and(barriers::counts) && is_own(i)).then_some(()));
-            let undoes = |i: usize| undone::does(&code, i, block.instructions[i].memory > 0, leading);
+            let undoes = |i: usize| undone::does(&code, i, block.instructions[i].memory > 0);
             all.undone.push(block, |i| undoes(i).filter(|_| is_own(i)));
             all.looks.push(Looks::of(&code));
         }

@@ -9,9 +9,6 @@
 //! It may also look where what is compared and exchanged is clearly changed back: by clearing bits or counting down, or
 //! by counting up where that counted down.
 //!
-//! Where a plain store by an unknown address changes it back, nobody sees that. But who exchanges a number of its code
-//! for another, time and again, at a word that only such exchanges look at, has others, or itself, change it back.
-//!
 //! What counts references is the other way round: it counts up without a look, and looks last, when it counts down.
 //! What gives out work, or keeps the largest number, is never changed back by who looked.
 
@@ -22,7 +19,6 @@ use trace_format::{BlockId, Kind, Pc};
 use super::super::values::adds;
 use super::acts::{Acts, constant, is_looked_at};
 use super::by_block::{Act, ByBlock};
-use crate::waiting::Code;
 
 /// Words of a thread that are looked at.
 const MOST_WORDS: usize = 1 << 12;
@@ -37,8 +33,6 @@ pub(super) struct Does {
     decides: bool,
     step: Step,
     is_atomic: bool,
-    /// It compares with a number of its code, not 0, and exchanges it for another.
-    expects: bool,
     /// The word's address, where it stands in the code, or how it is found.
     place: Option<u64>,
     at: Option<At>,
@@ -58,13 +52,8 @@ enum Step {
     Other,
 }
 
-/// What the instruction of this number may do, whose address is recorded or not, with what leads to its block.
-pub(super) fn does(
-    code: &[Option<Instruction>],
-    number: usize,
-    is_recorded: bool,
-    leading: Option<&Code>,
-) -> Option<Does> {
+/// What the instruction of this number may do, whose address is recorded or not.
+pub(super) fn does(code: &[Option<Instruction>], number: usize, is_recorded: bool) -> Option<Does> {
     let one = code[number]?;
     let memory = one.address().filter(|memory| !memory.is_in_frame())?;
     if !one.memory().iter().any(|memory| memory.access.writes) {
@@ -79,13 +68,7 @@ pub(super) fn does(
     let at = one.place().is_none().then_some((base, index, memory.scale, memory.displacement));
     let decides = is_atomic && (one.operation() == Operation::CompareExchange || is_looked_at(code, number, one));
     let step = if decides { step(code, number, one) } else { Step::Other };
-    let number_in = |register| constant(code, number, register, leading);
-    let expects = is_atomic
-        && one.operation() == Operation::CompareExchange
-        && number_in(Register::AX)
-            .filter(|expected| *expected != 0)
-            .is_some_and(|expected| one.register(1).and_then(|part| number_in(part.register)) != Some(expected));
-    Some(Does { expects, decides, step, is_atomic, place: one.place(), at, size: memory.size })
+    Some(Does { decides, step, is_atomic, place: one.place(), at, size: memory.size })
 }
 
 fn step(code: &[Option<Instruction>], number: usize, one: Instruction) -> Step {
@@ -125,9 +108,6 @@ struct Use {
     size: u16,
     /// It has looked so, and not changed the word since.
     looked: Option<(Pc, Step)>,
-    /// How often it has looked again by the same exchange of numbers of the code; and whether it looked otherwise.
-    again: u32,
-    looks_otherwise: bool,
     /// What looked and changed it.
     undoes: Option<Pc>,
     /// What changed the word after a look, and what did without one.
@@ -152,8 +132,6 @@ impl Uses {
             let Some(used) = self.words.get_mut(&word).filter(|used| does.decides || used.size == does.size) else {
                 continue;
             };
-            used.again += u32::from(does.expects && used.looked.is_some_and(|(by, _)| by == *pc));
-            used.looks_otherwise |= does.decides && !does.expects;
             let undoes = match (used.looked, does.step) {
                 _ if !does.decides => true,
                 (Some((_, Step::Down)), Step::Up) => true,
@@ -176,16 +154,14 @@ impl Uses {
 
 /// The words that several threads look at and change again each time.
 pub(super) fn doubtful<'a>(threads: impl Iterator<Item = &'a Uses>) -> FxHashSet<u64> {
-    let mut of_word: FxHashMap<u64, ([bool; 2], usize)> = FxHashMap::default();
+    let mut of_word: FxHashMap<u64, (bool, usize)> = FxHashMap::default();
     for (word, used) in threads.flat_map(|thread| &thread.words) {
-        let ([undo, again], threads) = of_word.entry(*word).or_insert(([true; 2], 0));
+        let (all, threads) = of_word.entry(*word).or_insert((true, 0));
         // What adds to a word again and again undoes nothing.
-        *undo &= used.looked.is_none() && !used.undone.is_empty() && used.undone.is_disjoint(&used.strays);
-        *again &= used.again > 0 && !used.looks_otherwise;
+        *all &= used.looked.is_none() && !used.undone.is_empty() && used.undone.is_disjoint(&used.strays);
         *threads += 1;
     }
-    let is_one = |(_, (all, threads)): &(u64, ([bool; 2], usize))| all.contains(&true) && *threads > 1;
-    of_word.into_iter().filter(is_one).map(|(word, _)| word).collect()
+    of_word.into_iter().filter(|(_, (all, threads))| *all && *threads > 1).map(|(word, _)| word).collect()
 }
 
 #[cfg(test)]
@@ -197,7 +173,7 @@ mod tests {
     fn decides(bytes: &[u8]) -> Option<bool> {
         let table = Table::row(Pc(0x100), bytes);
         let code: Vec<_> = table.all().iter().collect();
-        does(&code, 0, true, None).map(|does| does.decides)
+        does(&code, 0, true).map(|does| does.decides)
     }
 
     #[test]
@@ -220,7 +196,7 @@ mod tests {
         assert_eq!(decides(&[0x8b, 0x0f]), None, "mov ecx, [rdi]");
         assert_eq!(decides(&[0x89, 0x4d, 0xf8]), None, "mov [rbp-8], ecx");
         let table = Table::row(Pc(0x100), &[0x89, 0x0f]);
-        assert!(does(&table.all().iter().collect::<Vec<_>>(), 0, false, None).is_none(), "nobody knows where");
+        assert!(does(&table.all().iter().collect::<Vec<_>>(), 0, false).is_none(), "nobody knows where");
     }
 
     #[test]
@@ -228,7 +204,7 @@ mod tests {
         let step = |bytes: &[u8]| {
             let table = Table::row(Pc(0x100), bytes);
             let code: Vec<_> = table.all().iter().collect();
-            does(&code, code.len() - 2, true, None).unwrap().step
+            does(&code, code.len() - 2, true).unwrap().step
         };
         let exchanged = |before: &[u8]| step(&[before, &[0xf0, 0x0f, 0xb1, 0x17, 0x75, 0xf8]].concat());
         assert_eq!(exchanged(&[0x89, 0xc2, 0x83, 0xe2, 0xfe]), Step::Down, "mov edx, eax; and edx, -2");
@@ -237,24 +213,6 @@ mod tests {
         let added = |number| step(&[0xba, number, 0, 0, 0, 0xf0, 0x0f, 0xc1, 0x17, 0x85, 0xd2]);
         assert_eq!(added(1), Step::Up, "mov edx, 1; lock xadd [rdi], edx; test edx, edx");
         assert_eq!(added(0), Step::Other);
-    }
-
-    #[test]
-    fn an_exchange_of_numbers_of_the_code_expects_them() {
-        let expects = |before: &[u8]| {
-            let table = Table::row(Pc(0x100), &[before, &[0xf0, 0x0f, 0xb1, 0x17, 0x75, 0xf8]].concat());
-            let code: Vec<_> = table.all().iter().collect();
-            does(&code, code.len() - 2, true, None).unwrap().expects
-        };
-        assert!(expects(&[0xb8, 0xff, 0xff, 0xff, 0xff]), "mov eax, -1; lock cmpxchg [rdi], edx");
-        assert!(!expects(&[0x31, 0xc0]), "xor eax, eax: a lock by its form");
-        assert!(!expects(&[0x8b, 0x07]), "mov eax, [rdi]: what is there");
-        let used = |again| Use { again, looked: Some((Pc(1), Step::Other)), ..Use::default() };
-        let are = |threads: &[u32]| {
-            let threads = threads.iter().map(|again| Uses { words: [(64, used(*again))].into_iter().collect() });
-            doubtful(threads.collect::<Vec<_>>().iter()).contains(&64)
-        };
-        assert!(are(&[1, 1]) && !are(&[1, 0]) && !are(&[3]));
     }
 
     #[test]
