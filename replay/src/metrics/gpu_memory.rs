@@ -57,7 +57,7 @@ pub(crate) static ENTRY: Entry = Entry {
         ),
         Column::counted(
             "gpu_atomics",
-            "Atomic operations on global memory, one for each active lane of a fetch; those of locks are none.",
+            "Atomic operations on global memory, one for each active lane of a fetch; none of a lock's functions.",
             |o| of(o, |found: &GpuMemory| Value::Count(found.atomics)),
         ),
         Column::counted(

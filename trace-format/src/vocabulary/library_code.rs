@@ -6,8 +6,8 @@ use super::ids::Pc;
 use super::module::{Module, ModuleRole, Symbol};
 
 /// Where the code is of the C library, of OpenMP's runtimes, of the dynamic loader and of the kernel: their locks are
-/// known by their functions, and what their atomic instructions do, or loops wait for, tells nobody anything. In a
-/// program with the C library linked in, which has no loader, its code lies behind the program's own.
+/// known by their functions, and what their atomic instructions do, or loops wait for, tells nobody anything. Where the
+/// C library is linked into the program, and none of those is a module of its own, it lies behind the program's code.
 #[derive(Clone, Debug)]
 pub struct LibraryCode<'a> {
     modules: &'a [Module],
@@ -21,8 +21,8 @@ impl<'a> LibraryCode<'a> {
     /// That of the modules and symbols of a trace.
     #[must_use]
     pub fn new(modules: &'a [Module], symbols: &[Symbol]) -> LibraryCode<'a> {
-        let has_loader = modules.iter().any(|module| module.role == ModuleRole::Loader);
-        let main = modules.iter().find(|module| module.role == ModuleRole::Main).filter(|_| !has_loader);
+        let is_apart = modules.iter().any(|module| module.role != ModuleRole::Kernel && module.has_known_locks());
+        let main = modules.iter().find(|module| module.role == ModuleRole::Main).filter(|_| !is_apart);
         let code = main.iter().flat_map(|main| &main.mappings).filter(|mapping| mapping.executable);
         let linked = code.filter_map(|mapping| {
             // What is seldom run lies elsewhere.
@@ -34,6 +34,12 @@ impl<'a> LibraryCode<'a> {
             Some(symbols.iter().filter(is_its).map(|symbol| symbol.pc).min()?..mapping.end)
         });
         LibraryCode { modules, linked: linked.min_by_key(|linked| linked.start) }
+    }
+
+    /// Whether the C library is linked into the program.
+    #[must_use]
+    pub fn is_linked(&self) -> bool {
+        self.linked.is_some()
     }
 
     /// Whether the instruction at this address is the dynamic loader's, which others come by where they call a function
@@ -72,9 +78,13 @@ mod tests {
         let linked = LibraryCode::new(&modules, &symbols);
         let has = |code: &LibraryCode| [0x1000, 0x2000, 0x3000, 0x4008, 0x9000].map(|pc| code.has(Pc(pc)));
         assert_eq!(has(&linked), [false, false, true, true, true]);
-        let modules = [modules[0].clone(), Module { role: ModuleRole::Loader, mappings: Vec::new(), ..main }];
-        let code = LibraryCode::new(&modules, &symbols);
-        assert_eq!(has(&code), [false, false, false, false, true]);
-        assert!(!code.has_loader(Pc(0x2000)));
+        assert!(linked.is_linked());
+        let library = |role, path: &str| Module { role, path: path.into(), mappings: Vec::new(), ..main.clone() };
+        for other in [library(ModuleRole::Loader, "/lib/ld.so"), library(ModuleRole::Library, "/lib/libc.so.6")] {
+            let modules = [main.clone(), other];
+            let code = LibraryCode::new(&modules, &symbols);
+            assert_eq!(has(&code), [false, false, false, false, true]);
+            assert!(!code.is_linked() && !code.has_loader(Pc(0x2000)));
+        }
     }
 }

@@ -388,8 +388,8 @@ fn warnings(
     let asks = view.summary().asks;
     if asks > 0 {
         all.push(format!(
-            "lanes asked the kernel for input {} times (read, poll and their kin): where one waits there for another, as \
-             at a pipe, these numbers leave that out.",
+            "lanes asked the kernel for input {} times (read, poll and their kin): where one waits there for another, \
+             as at a pipe, these numbers leave that out.",
             grouped(asks)
         ));
     }

@@ -188,7 +188,8 @@ impl ThreadState<'_> {
                 let is_known =
                     is_in_runtime || self.plan.locks.id(address).is_some() || self.plan.libraries.has(address);
                 let last = self.plan.blocks.rows.last_segment(batch).or(self.previous);
-                let is_librarys = last.is_some_and(|last| self.plan.table.is_of_library(last));
+                let is_librarys =
+                    self.plan.libraries.is_linked && last.is_some_and(|last| self.plan.table.is_of_library(last));
                 let is_known = is_known || is_librarys || self.unordered.has_met(self.counts.kept);
                 let is_own = self.extents.is_open() && !is_known && !is_in_checks;
                 self.counts.own_waits += u64::from(is_own);

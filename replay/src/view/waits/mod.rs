@@ -10,11 +10,15 @@ mod values;
 
 use std::ops::Range;
 
-use trace_format::Trace;
+use trace_format::{LibraryCode, Trace};
 
 /// Where libraries whose locks are known by their functions keep others for themselves: those of files, of the heap.
 #[derive(Clone, Debug, Default)]
-pub(super) struct LibraryData(Vec<Range<u64>>);
+pub(super) struct LibraryData {
+    ranges: Vec<Range<u64>>,
+    /// Whether the C library's lie among the program's: only its code tells them then.
+    pub is_linked: bool,
+}
 
 impl LibraryData {
     /// What stands behind a library's file in memory, at most: data that are zero at first.
@@ -31,12 +35,15 @@ impl LibraryData {
             let end = module.mappings.iter().map(|mapping| mapping.end.0).max()?;
             Some(begin..end + LibraryData::ZEROES)
         });
-        LibraryData(data.collect())
+        LibraryData {
+            ranges: data.collect(),
+            is_linked: LibraryCode::new(trace.modules(), trace.symbols()).is_linked(),
+        }
     }
 
     /// Whether a word that threads wait at is a library's own.
     pub fn has(&self, address: u64) -> bool {
         LibraryData::HEAP_LOCK.contains(&(address % LibraryData::HEAP))
-            || self.0.iter().any(|data| data.contains(&address))
+            || self.ranges.iter().any(|data| data.contains(&address))
     }
 }
