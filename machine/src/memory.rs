@@ -47,6 +47,13 @@ impl Memory {
         self.is_at(Register::SP) || self.is_at(Register::BP)
     }
 
+    /// Whether it is a variable of the function's own: at the stack pointer, or below the frame pointer. Above that may
+    /// be parameters, but optimised code has no frame pointer, and what it finds by that register may be anything.
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        self.is_at(Register::SP) || self.is_at(Register::BP) && self.displacement < 0
+    }
+
     /// Whether it is several places, one for each number of a vector.
     #[must_use]
     pub fn is_gathered(&self) -> bool {

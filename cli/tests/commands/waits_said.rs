@@ -68,6 +68,20 @@ fn a_lock_at_which_nobody_had_to_wait_is_one_where_threads_queue_and_else_may_be
 }
 
 #[test]
+fn a_lock_found_by_a_pointer_and_given_by_a_plain_store_may_be_one() {
+    for (number, (kind, form)) in (0..11).flat_map(|kind| [(kind, ""), (kind, "-DOUT")]).enumerate() {
+        let (compiler, rounds) = (["g++", "clang++-19"][number / 2 % 2], ["-DROUNDS=1", "-DROUNDS=4"][number % 2]);
+        let kind_is = format!("-DKIND={kind}");
+        let options = ["-w", "-pthread", &kind_is, rounds, form];
+        let options: Vec<&str> = options.into_iter().filter(|option| !option.is_empty()).collect();
+        let (efficiency, said) = verdict("by_pointer.cpp", &[compiler, "-O2"], &options);
+        let is_lock = kind == 10 && efficiency < 0.4 && said.contains("looks like a lock");
+        let may_be = said.contains("\"is_at_most\":true");
+        assert!(is_lock != may_be, "{kind} {compiler} {rounds} {form}: {said}");
+    }
+}
+
+#[test]
 fn lanes_that_ask_the_kernel_for_input_may_wait_for_each_other() {
     let (_, said) = verdict("seldom.cpp", &["g++", "-O2"], &["-w", "-pthread", "-DKIND=10"]);
     assert!(said.contains("lanes asked the kernel for input 16 times"), "{said}");
@@ -75,10 +89,13 @@ fn lanes_that_ask_the_kernel_for_input_may_wait_for_each_other() {
 
 #[test]
 fn atomics_that_look_like_locks_are_none() {
-    for (compiler, optimisation) in [("g++", "-O0"), ("g++", "-O2"), ("clang++-19", "-O2")] {
-        let (_, said) = verdict("no_locks.cpp", &[compiler], &[optimisation, "-w", "-std=c++17", "-pthread"]);
+    let hows = [("g++", "-O0"), ("g++", "-O2"), ("clang++-19", "-O2")];
+    for ((compiler, optimisation), program) in
+        hows.into_iter().flat_map(|how| [(how, "no_locks.cpp"), (how, "claims.cpp")])
+    {
+        let (_, said) = verdict(program, &[compiler], &[optimisation, "-w", "-std=c++17", "-pthread"]);
         let is_none = !said.contains("looks like a lock") && said.contains("\"is_at_most\":false");
-        assert!(is_none && !said.contains("\"locks\":{"), "{compiler} {optimisation}: {said}");
+        assert!(is_none && !said.contains("\"locks\":{"), "{program} {compiler} {optimisation}: {said}");
     }
 }
 

@@ -8,7 +8,7 @@ use trace_format::{BlockId, BlockTable, Kind, LibraryCode, Pc, Trace};
 use super::super::values::{self, Found, Place};
 use super::barriers::Looks;
 use super::by_block::ByBlock;
-use super::{barriers, queues, tickets, undone};
+use super::{barriers, queues, tickets, undone, unseen};
 use crate::waiting::Code;
 
 /// What an instruction does to the word.
@@ -55,6 +55,7 @@ pub(in crate::view) struct Acts<'a> {
     pub(super) queues: ByBlock<queues::Does>,
     pub(super) counts: ByBlock<()>,
     pub(super) undone: ByBlock<undone::Does>,
+    pub(super) unseen: ByBlock<unseen::Does>,
     /// By block, where some instruction counts.
     pub(super) looks: Vec<Looks>,
     pub(super) table: &'a SegmentTable,
@@ -76,6 +77,8 @@ impl<'a> Acts<'a> {
             all.counts.push(block, |i| (atomic(i).is_some_and(barriers::counts) && is_own(i)).then_some(()));
             let undoes = |i: usize| undone::does(&code, i, block.instructions[i].memory > 0);
             all.undone.push(block, |i| undoes(i).filter(|_| is_own(i)));
+            let unseen = |i: usize| unseen::does(&code, i, block.instructions[i].memory > 0, leading);
+            all.unseen.push(block, |i| unseen(i).filter(|_| is_own(i)));
             all.looks.push(Looks::of(&code));
         }
         all.settle(trace);
@@ -91,6 +94,7 @@ impl<'a> Acts<'a> {
             queues: ByBlock::default(),
             counts: ByBlock::default(),
             undone: ByBlock::default(),
+            unseen: ByBlock::default(),
             looks: Vec::new(),
             table,
             blocks: trace.blocks(),
@@ -125,6 +129,9 @@ impl<'a> Acts<'a> {
         self.tickets.keep_if_any(|does| *does == tickets::Does::Draws);
         self.queues.keep_if_any(|does| *does == queues::Does::Queues);
         undone::keep(&mut self.undone);
+        let mut unseen = std::mem::take(&mut self.unseen);
+        unseen::settle(&mut unseen, || self.blocks.iter().flat_map(|(block, _)| self.listing(block)).flatten());
+        self.unseen = unseen;
         if self.counts.is_empty() {
             self.looks = Vec::new();
         }
@@ -157,7 +164,8 @@ impl<'a> Acts<'a> {
     /// Whether some instruction of the block may act on a lock.
     #[inline]
     pub fn has(&self, block: BlockId) -> bool {
-        self.words.has(block) || self.tickets.has(block) || self.queues.has(block) || self.undone.has(block)
+        let of_forms = self.words.has(block) || self.tickets.has(block) || self.queues.has(block);
+        of_forms || self.undone.has(block) || self.unseen.has(block)
     }
 }
 
@@ -231,7 +239,7 @@ pub(super) fn is_looked_at(code: &[Option<Instruction>], at: usize, one: Instruc
 /// What the instruction of this number does, if it may write 0 to memory outside of the frame.
 fn stores(code: &[Option<Instruction>], at: usize, leading: Option<&Code>) -> Option<OnWord> {
     let one = code[at].filter(|one| one.operation() == Operation::Move && one.operand(0) == Operand::Memory)?;
-    let memory = one.address().filter(|memory| one.place().is_some() || !memory.is_in_frame())?;
+    let memory = one.address().filter(|memory| one.place().is_some() || !memory.is_local())?;
     let put = match one.operand(1) {
         Operand::Constant(put) => Some(put),
         Operand::Register(part) => constant(code, at, part.register, leading),

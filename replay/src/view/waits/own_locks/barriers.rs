@@ -32,7 +32,7 @@ pub(super) struct Looks {
 impl Looks {
     pub fn of(code: &[Option<Instruction>]) -> Looks {
         let code = || code.iter().copied().flatten();
-        let memory = || code().flat_map(|one| one.memory().iter().filter(|memory| !memory.is_in_frame()));
+        let memory = || code().flat_map(|one| one.memory().iter().filter(|memory| !memory.is_local()));
         let only = memory().any(|memory| memory.access.reads) && !memory().any(|memory| memory.access.writes);
         let looks = code().filter(|one| !one.is_atomic() && one.memory().iter().all(|memory| !memory.access.writes));
         Looks { only, at: looks.filter_map(Instruction::place).collect() }

@@ -1,5 +1,6 @@
 //! Locks of a program's own, known by their form: words of memory that atomic instructions take and give. Tickets,
-//! queues and barriers have forms of their own, in files of these names; `undone` finds words that may be locks.
+//! queues and barriers have forms of their own, in files of these names; `undone` and `unseen` find
+//! words that may be locks.
 //!
 //! ```text
 //! xor eax, eax; mov ecx, 1; lock cmpxchg [w], ecx      takes w: 0 becomes another number; so does `xchg` with one
@@ -16,9 +17,9 @@
 //! word that is also taken alone; and the word is taken alone by it where threads wait for the word in the kernel.
 //!
 //! A plain store of 0 gives a word where its address stands in the code. Where it does not, such a store gives the word
-//! that the thread took last, if one instruction stores so many bytes just once each time that a thread has taken the
-//! word; of several, the last of those that find the word by the register and distance by which it was taken, or else
-//! the last.
+//! that the thread took last, if one instruction stores so many bytes just once each time that the same instruction has
+//! taken the word; of several, the last of those that find the word by the register and distance by which it was taken,
+//! or else the last. Where a lock is given on several ways, each time just one of those must have been run.
 
 mod acts;
 mod barriers;
@@ -26,6 +27,7 @@ mod by_block;
 mod queues;
 mod tickets;
 mod undone;
+mod unseen;
 mod uses;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -80,11 +82,12 @@ impl OwnLocks {
         let shares: FxHashSet<Pc> =
             all_acts().filter(|act| done(act) == Some(Does::MayTake)).map(|act| act.pc).collect();
         let mut doubtful = undone::doubtful(threads.clone().map(|thread| &thread.undone));
+        doubtful.extend(unseen::doubtful(threads.clone().map(|thread| &thread.unseen)));
         for (word, uses) in of_word {
             let is_taken = uses.iter().any(|used| used.takes > 0);
             let takes = |used: &&&Use| used.takes + used.may_take > 0;
             let is_given = |used: &&Use| {
-                let is_stored = used.once.as_ref().is_none_or(|once| once.iter().any(|pc| !never.contains(pc)));
+                let is_stored = used.giving(|pc| !never.contains(&pc), |_| false).is_some();
                 !used.has && used.strays == 0 && is_stored && used.gives == used.takes + used.may_take
             };
             let is_balanced = uses.iter().filter(takes).count() > 1

@@ -39,7 +39,7 @@ pub(super) enum Does {
 
 pub(super) fn does(code: &[Option<Instruction>], number: usize) -> Option<Does> {
     let one = code[number]?;
-    let memory = one.address().filter(|memory| !memory.is_in_frame());
+    let memory = one.address().filter(|memory| !memory.is_local());
     let to_memory = one.operand_count() > 0 && one.operand(0) == Operand::Memory;
     let is_word = one.is_atomic() && memory.is_some_and(|memory| memory.size == 8);
     match one.operation() {

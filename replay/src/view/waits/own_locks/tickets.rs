@@ -38,7 +38,7 @@ pub(super) enum Does {
 pub(super) fn does(code: &[Option<Instruction>], number: usize) -> Option<Does> {
     let one = code[number]?;
     let to_memory = one.operand_count() > 0 && one.operand(0) == Operand::Memory;
-    let is_number = one.address().is_some_and(|memory| [2, 4, 8].contains(&memory.size) && !memory.is_in_frame());
+    let is_number = one.address().is_some_and(|memory| [2, 4, 8].contains(&memory.size) && !memory.is_local());
     match one.operation() {
         Operation::ExchangeAdd if one.is_atomic() => Some(Does::Draws),
         Operation::Compare => {

@@ -55,7 +55,7 @@ enum Step {
 /// What the instruction of this number may do, whose address is recorded or not.
 pub(super) fn does(code: &[Option<Instruction>], number: usize, is_recorded: bool) -> Option<Does> {
     let one = code[number]?;
-    let memory = one.address().filter(|memory| !memory.is_in_frame())?;
+    let memory = one.address().filter(|memory| one.is_atomic() || !memory.is_local())?;
     if !one.memory().iter().any(|memory| memory.access.writes) {
         return None;
     }

@@ -7,7 +7,7 @@ use trace_format::{BlockId, Pc};
 use super::super::values::{Found, History, Place};
 use super::acts::{Acts, Does, OnWord, does};
 use super::by_block::{Act, Since};
-use super::{barriers, queues, tickets, undone};
+use super::{barriers, queues, tickets, undone, unseen};
 
 /// Words of a thread that are looked at.
 const MOST_WORDS: usize = 1 << 14;
@@ -20,6 +20,8 @@ pub(super) struct Use {
     pub(super) has: bool,
     /// What may have taken it, if it is not sure that the thread has it.
     pub(super) unsure: Option<Pc>,
+    /// What took it last.
+    pub(super) by: Option<Pc>,
     /// How often it took the word alone, as a share, gave it back, and gave it without having it.
     pub(super) takes: u32,
     pub(super) may_take: u32,
@@ -29,10 +31,12 @@ pub(super) struct Use {
     pub(super) strays: u32,
     /// Stores since it was taken last, by unknown addresses, each with how often it was run.
     pub(super) stores: Since<Pc>,
-    /// Of them, those by the register and distance by which it was taken.
+    /// Of them, those by the register and distance by which it was taken, or in functions for atomics.
     pub(super) alike: Vec<Pc>,
-    /// Those that were run once each time that the word was taken; none before there were any.
-    pub(super) once: Option<Vec<Pc>>,
+    /// By what took it: those that were run once each time.
+    once: FxHashMap<Pc, Vec<Pc>>,
+    /// Stores that alone were alike since it was taken, and were run once; none if there was none of these some time.
+    ways: Option<Vec<Pc>>,
 }
 
 /// How often a thread looks by which way it came to an instruction; from then on it does what it did.
@@ -53,7 +57,8 @@ impl Use {
             }
             return refuted;
         }
-        (self.has, self.size, self.at, self.unsure) = (true, act.size, act.at, (!is_sure).then_some(pc));
+        (self.has, self.size, self.at, self.by) = (true, act.size, act.at, Some(pc));
+        self.unsure = (!is_sure).then_some(pc);
         *if is_sure { &mut self.takes } else { &mut self.may_take } += 1;
         None
     }
@@ -65,12 +70,30 @@ impl Use {
 
     /// The thread ends, or takes the word again: whether a store may have given it.
     fn end(&mut self) -> bool {
-        if !self.has || self.stores.0.is_empty() {
-            return false;
+        let Some(by) = self.by.filter(|_| self.has && !self.stores.0.is_empty()) else { return false };
+        let is_alike = |(pc, _): &&(Pc, u32)| self.alike.contains(pc);
+        let alike: Vec<_> = self.stores.0.iter().filter(is_alike).copied().collect();
+        let ways = if self.once.is_empty() { Some(Vec::new()) } else { self.ways.take() };
+        if let (Some(mut ways), [(pc, 1)]) = (ways, &alike[..]) {
+            ways.retain(|way| way != pc);
+            ways.push(*pc);
+            self.ways = Some(ways);
         }
-        self.once = Some(self.stores.once(self.once.as_ref()));
+        let once = self.stores.once(self.once.get(&by));
+        self.once.insert(by, once);
         self.give();
         true
+    }
+
+    /// The stores that gave it, each time one, if any did: one for what took it, or alone alike. Those that may are
+    /// asked for.
+    pub(super) fn giving(&self, may: impl Fn(Pc) -> bool, is_likely: impl Fn(Pc) -> bool) -> Option<Vec<Pc>> {
+        let last = |once: &Vec<Pc>| {
+            let latest = |is_one: &dyn Fn(Pc) -> bool| once.iter().rfind(|pc| may(**pc) && is_one(**pc)).copied();
+            latest(&is_likely).or_else(|| latest(&|pc| self.alike.contains(&pc))).or_else(|| latest(&|_| true))
+        };
+        let of_takes: Option<Vec<Pc>> = self.once.values().map(last).collect();
+        of_takes.or_else(|| self.ways.clone().filter(|ways| ways.iter().all(|pc| may(*pc))))
     }
 
     /// Whether such a store may give it, and none such did since it was taken.
@@ -78,8 +101,8 @@ impl Use {
         self.has && self.size == act.does.size && self.stores.0.iter().all(|(pc, _)| *pc != act.pc)
     }
 
-    fn store(&mut self, act: &Act<OnWord>) {
-        if self.at == act.does.at && !self.alike.contains(&act.pc) && self.alike.len() < MOST_ALIKE {
+    fn store(&mut self, act: &Act<OnWord>, is_of_atomics: bool) {
+        if (is_of_atomics || self.at == act.does.at) && !self.alike.contains(&act.pc) && self.alike.len() < MOST_ALIKE {
             self.alike.push(act.pc);
         }
         self.stores.does(act.pc);
@@ -127,6 +150,7 @@ pub(in crate::view) struct Uses {
     pub(super) barriers: barriers::Uses,
     pub(super) queues: queues::Uses,
     pub(super) undone: undone::Uses,
+    pub(super) unseen: unseen::Uses,
     pub(super) history: History,
     /// What instructions do whose code does not tell it.
     pub(super) resolved: FxHashMap<Pc, Option<Does>>,
@@ -145,6 +169,7 @@ impl Uses {
         self.tickets.block(acts, &self.history, (block, executed), addresses);
         self.queues.block(acts, &self.history, (block, executed), addresses);
         self.undone.block(acts, (block, executed), addresses);
+        self.unseen.block(acts, (block, executed), addresses);
         for (act, recorded) in acts.words.ran((block, executed), addresses) {
             let mut act = *act;
             if act.does.is_open && !self.resolve(acts, block, &mut act, recorded) {
@@ -168,7 +193,9 @@ impl Uses {
             let Some(used) = self.words.get_mut(&word) else { continue };
             match act.does {
                 Does::Takes | Does::MayTake => {
-                    if !used.has {
+                    // Taken again it is the inner one.
+                    if !used.has || !used.stores.0.is_empty() {
+                        self.has.retain(|has| *has != word);
                         self.has.push(word);
                     }
                     self.refuted.extend(used.take(pc, &act));
@@ -201,12 +228,13 @@ impl Uses {
     /// The thread stores 0, or what may be 0, to an unknown address: of locks in each other to the one that was taken
     /// by such an address, or the inner one.
     fn store(&mut self, act: &Act<OnWord>) {
+        let is_of_atomics = self.of_atomics.contains(&act.pc);
         let awaits = |word: &&u64| self.words.get(*word).is_some_and(|used| used.awaits(act));
         let is_alike = |word: &&u64| awaits(word) && self.words[*word].at == act.does.at;
         let inner_first = || self.has.iter().rev();
         let word = inner_first().find(is_alike).or_else(|| inner_first().find(awaits)).or(self.has.last());
         if let Some(used) = word.and_then(|word| self.words.get_mut(word)) {
-            used.store(act);
+            used.store(act, is_of_atomics);
         }
     }
 
@@ -278,6 +306,7 @@ impl Uses {
     pub fn end(&mut self) {
         self.tickets.end();
         self.queues.end();
+        self.unseen.end();
         for word in std::mem::take(&mut self.has) {
             let Some(used) = self.words.get_mut(&word) else { continue };
             if !used.end()
@@ -286,13 +315,8 @@ impl Uses {
                 (used.has, used.may_take) = (false, used.may_take - 1);
                 self.refuted.insert(unsure);
             }
-            let of_atomics = |once: &'_ &Vec<Pc>| once.iter().rfind(|pc| self.of_atomics.contains(*pc)).copied();
-            let alike = |once: &'_ &Vec<Pc>| once.iter().rfind(|pc| used.alike.contains(*pc)).copied();
-            let once = used.once.as_ref();
-            let sure = once.as_ref().and_then(of_atomics).or(once.as_ref().and_then(alike));
-            if let Some(last) = sure.or(once.and_then(|once| once.last()).copied()) {
-                self.places.entry(word).or_default().insert(last);
-            }
+            let giving = self.words[&word].giving(|pc| !self.never.contains(&pc), |pc| self.of_atomics.contains(&pc));
+            self.places.entry(word).or_default().extend(giving.into_iter().flatten());
         }
     }
 
