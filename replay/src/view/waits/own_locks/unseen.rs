@@ -35,9 +35,8 @@ pub(super) struct Does {
     /// their own.
     expects: Option<i64>,
     puts: Option<i64>,
-    /// How it finds the word, and how that was found.
+    /// How it finds the word.
     at: At,
-    from: Option<At>,
     size: u16,
 }
 
@@ -48,6 +47,8 @@ struct At {
     index: Option<Register>,
     scale: u8,
     distance: i64,
+    /// The base is that of a variable of the function, so far from there, which holds the address.
+    variable: Option<i64>,
     /// What wrote these registers last, in the order of the function's code; none, if nothing did.
     made: Option<Pc>,
 }
@@ -56,7 +57,7 @@ impl Does {
     /// Whether it may give back the word at which that looked: by what it puts, or a store by where it puts it.
     fn gives(&self, looks: &Does) -> bool {
         let is_back = self.puts.is_some() && self.puts == looks.expects;
-        let is_there = || !self.is_atomic && (self.at == looks.at || Some(self.at) == looks.from);
+        let is_there = || !self.is_atomic && self.at == looks.at && self.at.base.is_some();
         self.size == looks.size && (is_back || is_there())
     }
 }
@@ -90,38 +91,34 @@ pub(super) fn does(
     }
     let expects = compares.then(|| number_in(Register::AX)).flatten();
     let [base, index] = [memory.base, memory.index].map(|part| part.map(|part| part.register));
-    let at = At { base, index, scale: memory.scale, distance: memory.displacement, made: None };
-    Some(Does { looks, is_atomic, expects, puts, at, from: None, size: memory.size })
+    let at = At { base, index, scale: memory.scale, distance: memory.displacement, variable: None, made: None };
+    Some(Does { looks, is_atomic, expects, puts, at, size: memory.size })
 }
 
 /// How far back an instruction is looked for that made a register, in bytes of code.
-const MOST_BYTES: u64 = 512;
+const MOST_BYTES: u64 = 4096;
 
 /// Keeps what may give back a word at which some instruction looks. All the program's code, in any order, tells how
 /// words are found: where a register was written in between, it is another.
 pub(super) fn settle<'a, I: Iterator<Item = Instruction<'a>>>(all: &mut ByBlock<Does>, code: impl Fn() -> I) {
-    let looks = |all: &ByBlock<Does>| all.acts.iter().filter(|act| act.does.looks).map(|act| act.pc).collect();
-    let before = Before::new(looks(all), code());
-    for act in all.acts.iter_mut().filter(|act| act.does.looks) {
-        let (at, made) = before.found(act.pc, act.does.at);
-        let from = made.filter(|_| at.index.is_none()).and_then(|made| Some((made.pc(), copied(made)?)));
-        let from = from.map(|(pc, (base, by))| (pc, At { base: Some(base), distance: at.distance + by, ..at }));
-        (act.does.at, act.does.from) = (at, from.map(|(pc, at)| before.found(pc, at).0));
-    }
     let looks: Vec<Does> = all.acts.iter().map(|act| act.does).filter(|does| does.looks).collect();
+    let sizes: FxHashSet<u16> = looks.iter().map(|does| does.size).collect();
     let numbers: FxHashSet<(i64, u16)> = looks.iter().filter_map(|does| Some((does.expects?, does.size))).collect();
-    let places = looks.iter().flat_map(|does| [Some(does.at), does.from].map(|at| Some((at?, does.size))));
-    let places: FxHashSet<(At, u16)> = places.flatten().filter(|(at, _)| at.base.is_some()).collect();
-    let alike: FxHashSet<(At, u16)> = places.iter().map(|(at, size)| (At { made: None, ..*at }, *size)).collect();
     let is_back = |does: &Does| does.puts.is_some_and(|puts| numbers.contains(&(puts, does.size)));
-    all.retain(|does| does.looks || is_back(does) || alike.contains(&(does.at, does.size)));
-    let is_store = |act: &&mut Act<Does>| !act.does.is_atomic;
-    let before = Before::new(all.acts.iter_mut().filter(is_store).map(|act| act.pc).collect(), code());
-    all.acts.iter_mut().filter(is_store).for_each(|act| act.does.at = before.found(act.pc, act.does.at).0);
+    all.retain(|does| does.looks || is_back(does) || !does.is_atomic && sizes.contains(&does.size));
+    let before = Before::new(all.acts.iter().map(|act| act.pc).collect(), code());
+    for act in &mut all.acts {
+        act.does.at = before.found(act.pc, act.does.at);
+    }
+    let looks = all.acts.iter().map(|act| act.does).filter(|does| does.looks && does.at.base.is_some());
+    let places: FxHashSet<(At, u16)> = looks.map(|does| (does.at, does.size)).collect();
     let gives = |does: &Does| is_back(does) || !does.is_atomic && places.contains(&(does.at, does.size));
     all.retain(|does| does.looks || gives(does));
     all.keep_if_any(gives);
 }
+
+/// How many copies are followed.
+const MOST_COPIES: usize = 16;
 
 /// The code in front of some instructions.
 struct Before<'a>(BTreeMap<Pc, Instruction<'a>>);
@@ -133,25 +130,57 @@ impl<'a> Before<'a> {
         Before(code.filter(leads).map(|one| (one.pc(), one)).collect())
     }
 
-    /// How an instruction finds its word, with what made the registers.
-    fn found(&self, pc: Pc, at: At) -> (At, Option<Instruction<'a>>) {
-        let bits = [at.base, at.index].into_iter().flatten().fold(0, |bits, register| bits | register.bit());
-        let of_function = self.0.range(..pc).rev().take_while(|(_, one)| one.kind() != Kind::Return);
-        let mut near = of_function.map(|(_, one)| *one).take_while(|one| pc.0 - one.pc().0 < MOST_BYTES);
-        let made = near.find(|one| one.writes() & bits != 0);
-        (At { made: made.map(|made| made.pc()), ..at }, made)
+    /// How the instruction there finds its word, through copies of registers and variables of the function.
+    fn found(&self, mut pc: Pc, mut at: At) -> At {
+        for _ in 0..MOST_COPIES {
+            let function = self.0.range(..pc).rev().map(|(_, one)| *one);
+            let near = |one: &Instruction| one.kind() != Kind::Return && pc.0 - one.pc().0 < MOST_BYTES;
+            let Some(made) = function.take_while(near).find(|one| at.is_written_by(*one)) else { break };
+            at.made = Some(made.pc());
+            let Some(from) = at.before(made) else { break };
+            (pc, at) = (made.pc(), from);
+        }
+        at
     }
 }
 
-/// The register that the instruction copies to another, and how much it adds.
-fn copied(one: Instruction) -> Option<(Register, i64)> {
-    let (from, by) = match (one.operation(), one.operand(1)) {
-        (Operation::Move, from) => (from, 0),
-        _ => adds(one)?,
-    };
-    match from {
-        Operand::Register(from) => Some((from.register, by)),
-        _ => None,
+impl At {
+    fn is_written_by(self, one: Instruction) -> bool {
+        match self.variable {
+            Some(variable) => {
+                one.address().is_some_and(|memory| {
+                    memory.displacement == variable
+                        && memory.base.map(|base| base.register) == self.base
+                        && memory.is_local()
+                }) && one.operand(0) == Operand::Memory
+                    && one.operation() == Operation::Move
+            }
+            None => [self.base, self.index].into_iter().flatten().any(|part| one.writes() & part.bit() != 0),
+        }
+    }
+
+    /// How it was found before this instruction, if that only copies.
+    fn before(self, one: Instruction) -> Option<At> {
+        let (from, by) = match (one.operation(), one.operand(1)) {
+            (Operation::Move, from) => (from, 0),
+            _ => adds(one)?,
+        };
+        let (base, variable) = match from {
+            Operand::Register(from) => (from.register, None),
+            Operand::Memory if self.variable.is_none() => {
+                let memory = one.address().filter(machine::Memory::is_local)?;
+                (memory.base?.register, Some(memory.displacement))
+            }
+            _ => return None,
+        };
+        let is_alone = self.index.is_none();
+        is_alone.then_some(At {
+            base: Some(base),
+            variable,
+            distance: self.distance.wrapping_add(by),
+            made: None,
+            ..self
+        })
     }
 }
 
@@ -276,18 +305,36 @@ mod tests {
         assert!(!gives(&[0x48, 0x89, 0x53, 0x18], false), "mov [rbx+24], rdx");
         assert!(!gives(&[0x8b, 0x53, 0x18], false), "mov edx, [rbx+24]");
         assert!(!gives(&[0x89, 0x57, 0x18], false), "mov [rdi+24], edx");
-        let rdi = last(&[0x89, 0x57, 0x18], false).unwrap();
-        let copied = Does { from: Some(rdi.at), ..looks };
-        assert!(rdi.gives(&copied), "behind mov rbx, rdi");
         assert!(gives(&[0xba, 0xff, 0xff, 0xff, 0xff, 0x87, 0x17], true), "mov edx, -1; xchg [rdi], edx");
         assert!(!gives(&[0x87, 0x53, 0x18], true), "xchg [rbx+24], edx");
+    }
+
+    /// How the last of these instructions finds its word.
+    fn found(bytes: &[u8]) -> At {
+        let table = Table::row(OWNER, bytes);
+        let code: Vec<_> = table.all().iter().flatten().collect();
+        let pc = code[code.len() - 1].pc();
+        Before::new([pc].into_iter().collect(), code.into_iter()).found(pc, last(bytes, false).unwrap().at)
+    }
+
+    #[test]
+    fn a_word_is_found_through_copies() {
+        let rdi = found(&[0x89, 0x57, 0x18]);
+        assert!(rdi.made.is_none() && rdi.distance == 24, "mov [rdi+24], edx");
+        assert_eq!(found(&[0x48, 0x89, 0xfb, 0x89, 0x53, 0x18]), rdi, "mov rbx, rdi; mov [rbx+24], edx");
+        assert_eq!(found(&[0x48, 0x8d, 0x5f, 0x18, 0x89, 0x13]), rdi, "lea rbx, [rdi+24]; mov [rbx], edx");
+        let by_variable = [0x48, 0x89, 0x7d, 0xf8, 0x48, 0x8b, 0x45, 0xf8, 0x48, 0x83, 0xc0, 0x18, 0x89, 0x10];
+        assert_eq!(found(&by_variable), rdi, "mov [rbp-8], rdi; mov rax, [rbp-8]; add rax, 24; mov [rax], edx");
+        let loaded = found(&[0x48, 0x8b, 0x7f, 0x10, 0x89, 0x57, 0x18]);
+        assert!(loaded != rdi && loaded.made == Some(OWNER), "mov rdi, [rdi+16]; mov [rdi+24], edx");
+        assert_eq!(found(&[0x48, 0x89, 0xfb, 0xc3, 0x89, 0x57, 0x18]), rdi, "mov rbx, rdi; ret; mov [rdi+24], edx");
     }
 
     #[test]
     fn each_thread_stores_just_once_before_it_looks_again() {
         let act = |pc: u64, looks: bool| {
-            let at = At { base: Some(Register::AX), index: None, scale: 1, distance: 24, made: None };
-            let does = Does { looks, is_atomic: looks, expects: None, puts: None, at, from: None, size: 4 };
+            let at = At { base: Some(Register::AX), index: None, scale: 1, distance: 24, variable: None, made: None };
+            let does = Does { looks, is_atomic: looks, expects: None, puts: None, at, size: 4 };
             Act { pc: Pc(pc), number: 0, does, recorded: None }
         };
         // What looks by a number below 10; the others store.
