@@ -10,8 +10,6 @@
 //! A thread that tries again looks once: from its first try on. Each of at least two threads that look at the word must
 //! store so, just once, before it looks again, and none may store so at another time.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use machine::{Instruction, Operand, Operation, Register};
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::{BlockId, Kind, Pc};
@@ -78,9 +76,7 @@ pub(super) fn does(
     let compares = one.operation() == Operation::CompareExchange;
     let puts = match (one.operation(), one.operand(1)) {
         (Operation::Move, Operand::Constant(put)) => number_of(Some(put)),
-        (Operation::Move | Operation::Exchange | Operation::CompareExchange, Operand::Register(part)) => {
-            number_in(part.register)
-        }
+        (Operation::Exchange | Operation::CompareExchange, Operand::Register(part)) => number_in(part.register),
         _ => None,
     };
     let looks = is_atomic && (compares || is_looked_at(code, number, one));
@@ -120,43 +116,63 @@ pub(super) fn settle<'a, I: Iterator<Item = Instruction<'a>>>(all: &mut ByBlock<
 /// How many copies are followed.
 const MOST_COPIES: usize = 16;
 
-/// The code in front of some instructions.
-struct Before<'a>(BTreeMap<Pc, Instruction<'a>>);
+/// The code in front of some instructions, in its order.
+struct Before<'a>(Vec<Line<'a>>);
+
+struct Line<'a> {
+    pc: Pc,
+    writes: u128,
+    is_return: bool,
+    is_variable: bool,
+    instruction: Instruction<'a>,
+}
 
 impl<'a> Before<'a> {
-    fn new(those: BTreeSet<Pc>, code: impl Iterator<Item = Instruction<'a>>) -> Before<'a> {
-        let leads =
-            |one: &Instruction| those.range(one.pc()..Pc(one.pc().0.saturating_add(MOST_BYTES))).next().is_some();
-        Before(code.filter(leads).map(|one| (one.pc(), one)).collect())
+    fn new(mut those: Vec<Pc>, code: impl Iterator<Item = Instruction<'a>>) -> Before<'a> {
+        those.sort_unstable();
+        let leads = |pc: Pc| {
+            let next = those.get(those.partition_point(|one| *one < pc));
+            next.is_some_and(|next| next.0 - pc.0 < MOST_BYTES)
+        };
+        let line = |instruction: Instruction<'a>| {
+            let is_variable = instruction.operation() == Operation::Move
+                && instruction.operand(0) == Operand::Memory
+                && instruction.address().is_some_and(|memory| memory.is_local());
+            let (pc, writes) = (instruction.pc(), instruction.writes());
+            Line { pc, writes, is_return: instruction.kind() == Kind::Return, is_variable, instruction }
+        };
+        let mut lines: Vec<_> = code.filter(|one| leads(one.pc())).map(line).collect();
+        lines.sort_unstable_by_key(|line| line.pc);
+        lines.dedup_by_key(|line| line.pc);
+        Before(lines)
     }
 
     /// How the instruction there finds its word, through copies of registers and variables of the function.
     fn found(&self, mut pc: Pc, mut at: At) -> At {
         for _ in 0..MOST_COPIES {
-            let function = self.0.range(..pc).rev().map(|(_, one)| *one);
-            let near = |one: &Instruction| one.kind() != Kind::Return && pc.0 - one.pc().0 < MOST_BYTES;
-            let Some(made) = function.take_while(near).find(|one| at.is_written_by(*one)) else { break };
-            at.made = Some(made.pc());
-            let Some(from) = at.before(made) else { break };
-            (pc, at) = (made.pc(), from);
+            let function = self.0[..self.0.partition_point(|line| line.pc < pc)].iter().rev();
+            let bits = [at.base, at.index].into_iter().flatten().fold(0, |bits, part| bits | part.bit());
+            let is_written = |line: &&Line| match at.variable {
+                Some(_) => line.is_variable && at.is_variable_of(line.instruction),
+                None => line.writes & bits != 0,
+            };
+            let mut near = function.take_while(|line| !line.is_return && pc.0 - line.pc.0 < MOST_BYTES);
+            let Some(made) = near.find(is_written) else { break };
+            at.made = Some(made.pc);
+            let Some(from) = at.before(made.instruction) else { break };
+            (pc, at) = (made.pc, from);
         }
         at
     }
 }
 
 impl At {
-    fn is_written_by(self, one: Instruction) -> bool {
-        match self.variable {
-            Some(variable) => {
-                one.address().is_some_and(|memory| {
-                    memory.displacement == variable
-                        && memory.base.map(|base| base.register) == self.base
-                        && memory.is_local()
-                }) && one.operand(0) == Operand::Memory
-                    && one.operation() == Operation::Move
-            }
-            None => [self.base, self.index].into_iter().flatten().any(|part| one.writes() & part.bit() != 0),
-        }
+    /// Whether the instruction accesses the variable.
+    fn is_variable_of(self, one: Instruction) -> bool {
+        let is_it = |memory: &machine::Memory| {
+            Some(memory.displacement) == self.variable && memory.base.map(|base| base.register) == self.base
+        };
+        one.address().is_some_and(|memory| is_it(&memory))
     }
 
     /// How it was found before this instruction, if that only copies.
@@ -314,7 +330,7 @@ mod tests {
         let table = Table::row(OWNER, bytes);
         let code: Vec<_> = table.all().iter().flatten().collect();
         let pc = code[code.len() - 1].pc();
-        Before::new([pc].into_iter().collect(), code.into_iter()).found(pc, last(bytes, false).unwrap().at)
+        Before::new(vec![pc], code.into_iter()).found(pc, last(bytes, false).unwrap().at)
     }
 
     #[test]
