@@ -112,6 +112,8 @@ pub(in crate::view) struct ThreadSurvey {
     /// The OpenMP tasks that it made and ran.
     pub creations: Vec<Creation>,
     pub task_runs: Vec<TaskRun>,
+    /// Where calls returned that shared out sections.
+    pub sections: FxHashSet<Pc>,
     /// The teams that it went on with, with the bodies of constructs at which it began.
     pub teams: Vec<TeamAt>,
     /// Whether it waited on a condition variable or a semaphore in what it was started for.
@@ -481,6 +483,9 @@ impl Surveyor {
 
     /// The thread was given iterations: of a taskloop, if it has just begun to run a piece of one.
     fn chunk(&mut self, chunk: &Chunk) {
+        if chunk.is_no_loops() {
+            self.found.sections.insert(chunk.site);
+        }
         let run = self.found.task_runs.last_mut().filter(|run| chunk.site.0 == run.object);
         run.map(|run| run.piece.get_or_insert(chunk.first()));
     }

@@ -44,7 +44,7 @@ pub(super) enum About {
 /// What speaks against each turn of these loops being an iteration, and their being all.
 pub(super) fn doubts(trace: &Trace, asked: &Asked, given: &Given, counts: &Counts) -> Vec<Doubt> {
     let Asked { which, wanted, loops, pieces, one_each, turns, segments } = asked;
-    let Counts { told, missed, .. } = counts;
+    let Counts { told, missed, split, .. } = counts;
     let mut all: Vec<Doubt> = Vec::new();
     let mut add = |about: About, why: String| all.push(Doubt { about, why });
     let at = |id: LoopId| named(trace, loops.ends(id, segments).0);
@@ -120,6 +120,15 @@ pub(super) fn doubts(trace: &Trace, asked: &Asked, given: &Given, counts: &Count
             format!(
                 "{missed} iterations that the runtime gave out are in no lane: the compiler may have unrolled their \
                  loop; {PLAINLY}, or name the loop with --loop"
+            ),
+        );
+    }
+    if *split > 0 {
+        add(
+            About::All,
+            format!(
+                "{split} times an iteration started threads, and what these ran of it is in other lanes: trace the \
+                 program with OMP_MAX_ACTIVE_LEVELS=1, or name the loop inside with --loop"
             ),
         );
     }

@@ -15,6 +15,7 @@ pub use self::loops::LoopRan;
 pub use self::merging::{GUARDS, Merging};
 use flowgraph::LoopId;
 use heuristics::{SegmentId, SegmentTable};
+use machine::Instruction;
 use trace_format::{Pc, Trace};
 
 use self::doubts::{About, Asked, MOST_UNSURE, Weights, doubts, said};
@@ -46,7 +47,11 @@ pub(in crate::view) fn into_turns(view: &View, which: &WhichLoops, bodies: &[Pc]
     let plain_name = |function: Pc| Some(name_of(function)?.replace("_debug__", ""));
     let alone: Vec<String> = view.plan.episodes.forks_alone.iter().filter_map(|body| plain_name(*body)).collect();
     let alone = |function: Pc| plain_name(function).is_some_and(|name| alone.contains(&name));
-    let given = |loops: &LoopsOf| Given::of(loops, (&functions, pieces, &alone), segments, &name_of, &function_of);
+    let called = |call: Instruction| {
+        let shares_sections = view.plan.shares_sections.contains(&call.next_pc());
+        call.target().filter(|_| !shares_sections).and_then(name_of)
+    };
+    let given = |loops: &LoopsOf| Given::of(loops, (&functions, pieces, &alone), segments, &called, &function_of);
     let mut loops = loops;
     let mut found = given(&loops);
     let ways_back = found.ways_back(&loops, &function_of);
@@ -112,6 +117,7 @@ pub(in crate::view) fn into_turns(view: &View, which: &WhichLoops, bodies: &[Pc]
         tests: &given.tests,
         given: &given.loops,
         cyclic: &given.cyclic,
+        looks: &given.looks,
         writes: &writes,
     };
     let of_copies = copies::Finder { loops: &loops, segments, given: &given };

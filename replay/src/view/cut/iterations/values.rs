@@ -98,8 +98,8 @@ enum Gives {
     Number,
     /// Its result is the number of threads.
     Count,
-    /// It leaves bounds where its arguments point.
-    Bounds,
+    /// It leaves bounds where its arguments point, and where the first so many on the stack do, what comes from there.
+    Bounds { on_stack: i64, from: u8 },
 }
 
 /// By the name of a function of a runtime.
@@ -107,12 +107,23 @@ fn gives(name: &str) -> Option<Gives> {
     match name.split('@').next().unwrap_or(name) {
         "omp_get_thread_num" | "omp_get_team_num" => Some(Gives::Number),
         "omp_get_num_threads" | "omp_get_num_teams" => Some(Gives::Count),
-        name if name.starts_with("__kmpc_for_static_init") || name.starts_with("__kmpc_dist_for_static_init") => {
-            Some(Gives::Bounds)
+        // The way to the next chunk; that one has the bound of the whole team in front of it.
+        name if name.starts_with("__kmpc_for_static_init") => Some(Gives::Bounds { on_stack: 1, from: COUNT }),
+        name if name.starts_with("__kmpc_dist_for_static_init") => Some(Gives::Bounds { on_stack: 2, from: COUNT }),
+        name if name.starts_with("__kmpc_dispatch_next") => Some(Gives::Bounds { on_stack: 0, from: NUMBER }),
+        name if name.starts_with("GOMP_loop_") && name.ends_with("_next") => {
+            Some(Gives::Bounds { on_stack: 0, from: NUMBER })
         }
-        name if name.starts_with("__kmpc_dispatch_next") => Some(Gives::Bounds),
-        name if name.starts_with("GOMP_loop_") && (name.ends_with("_next") || name.ends_with("_start")) => {
-            Some(Gives::Bounds)
+        // Those with seven and eight arguments: the bound behind the last iteration, and perhaps the first one.
+        name if name.starts_with("GOMP_loop_") && name.ends_with("_start") => {
+            let on_stack = match (name.contains("_ull_"), name.contains("doacross")) {
+                (_, true) => 0,
+                _ if name == "GOMP_loop_ull_start" || name == "GOMP_loop_ull_ordered_start" => 2,
+                (true, _) if !name.contains("runtime") => 1,
+                _ if name == "GOMP_loop_start" || name == "GOMP_loop_ordered_start" => 1,
+                _ => 0,
+            };
+            Some(Gives::Bounds { on_stack, from: NUMBER })
         }
         _ => None,
     }
@@ -125,8 +136,6 @@ pub(super) fn is_asked(name: &str) -> bool {
 
 /// Those of arguments: `rdi`, `rsi`, `rdx`, `rcx`, `r8`, `r9`.
 const ARGUMENTS: [usize; 6] = [7, 6, 2, 1, 8, 9];
-/// Slots above the stack pointer that a call's further arguments take.
-const FURTHER_ARGUMENTS: i64 = 4;
 
 impl State {
     pub fn meet(&mut self, other: &State) -> bool {
@@ -183,6 +192,14 @@ impl State {
             }
             Operand::Constant(_) | Operand::Several => {}
         }
+    }
+
+    /// Whether an instruction reads memory outside of the frame at an address that hangs on the thread's number.
+    pub fn looks_by_number(&self, instruction: Instruction) -> bool {
+        instruction.memory().iter().filter(|memory| memory.access.reads && !memory.is_in_frame()).any(|memory| {
+            let parts = [memory.base, memory.index].into_iter().flatten();
+            parts.into_iter().any(|part| self.register(part.register).from & (NUMBER | SHARE) != 0)
+        })
     }
 
     /// The instruction runs; `called` is the name of the function that it calls.
@@ -369,17 +386,17 @@ impl State {
     }
 
     fn call(&mut self, gives: Option<Gives>) {
-        if matches!(gives, Some(Gives::Bounds)) {
+        if let Some(Gives::Bounds { on_stack, from }) = gives {
             let pointed = ARGUMENTS.iter().filter_map(|register| self.registers[*register].slot);
             let bounds: Vec<(u32, i64)> = pointed.collect();
             let further = self.registers[Register::SP.index()]
                 .slot
                 .into_iter()
-                .flat_map(|(frame, sp)| (0..FURTHER_ARGUMENTS).map(move |index| (frame, sp + 8 * index)));
+                .flat_map(|(frame, sp)| (0..on_stack).map(move |index| (frame, sp + 8 * index)));
             let steps: Vec<(u32, i64)> = further.filter_map(|slot| self.slots.get(&slot)?.slot).collect();
             let given = |from| move |slot| (slot, Value::given(from));
             self.slots.extend(bounds.into_iter().map(given(NUMBER)));
-            self.slots.extend(steps.into_iter().map(given(COUNT)));
+            self.slots.extend(steps.into_iter().map(given(from)));
         }
         // Nobody reads a register that the callee may have changed; which it leaves alone its own code decides.
         self.compared = [0; 2];
