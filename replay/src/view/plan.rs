@@ -72,7 +72,8 @@ impl Plan {
         let table = segments.table;
         let distributes =
             if options.lanes == Lanes::Threads { FxHashSet::default() } else { distributing(trace, &table) };
-        let episodes = Episodes::new(threads, &own_locks.barriers);
+        let pool_is_one = trace.symbols().iter().any(|symbol| symbol.name == "__kmpc_fork_call");
+        let episodes = Episodes::new(threads, &own_locks.barriers, pool_is_one);
         Plan {
             blocks: BlockFacts::new(trace, &table, classifier.as_ref(), (&choice.rule, &waiting, own_locks)),
             choice,

@@ -21,6 +21,8 @@ pub(super) struct Asked<'a> {
     pub pieces: &'a [Pc],
     pub one_each: &'a [LoopId],
     pub turns: &'a [Turns],
+    /// Whether it is unknown which team some threads were in.
+    pub is_unsure: bool,
 }
 
 /// Why turns may be other things than iterations, or not all of them.
@@ -43,7 +45,7 @@ pub(super) enum About {
 
 /// What speaks against each turn of these loops being an iteration, and their being all.
 pub(super) fn doubts(trace: &Trace, asked: &Asked, given: &Given, counts: &Counts) -> Vec<Doubt> {
-    let Asked { which, wanted, loops, pieces, one_each, turns, segments } = asked;
+    let Asked { which, wanted, loops, pieces, one_each, turns, segments, is_unsure } = asked;
     let Counts { told, missed, split, .. } = counts;
     let mut all: Vec<Doubt> = Vec::new();
     let mut add = |about: About, why: String| all.push(Doubt { about, why });
@@ -114,7 +116,7 @@ pub(super) fn doubts(trace: &Trace, asked: &Asked, given: &Given, counts: &Count
             ),
         );
     }
-    if is_worksharing && *missed > 0 {
+    if is_worksharing && *missed > 0 && *split == 0 {
         add(
             About::Missed,
             format!(
@@ -131,6 +133,9 @@ pub(super) fn doubts(trace: &Trace, asked: &Asked, given: &Given, counts: &Count
                  program with OMP_MAX_ACTIVE_LEVELS=1, or name the loop inside with --loop"
             ),
         );
+    }
+    if *is_unsure {
+        add(About::All, SIDE_BY_SIDE.to_owned());
     }
     for id in given.with_barriers.iter().filter(|_| is_worksharing) {
         add(
@@ -195,6 +200,10 @@ pub(super) fn said(doubts: Vec<Doubt>, left_out: &[String]) -> Vec<String> {
     all.extend(others.into_iter().map(|doubt| doubt.why));
     all
 }
+
+/// Where the team of some threads is unknown.
+pub(in crate::view::cut) const SIDE_BY_SIDE: &str = "several threads forked the same region at the same time, and which others were whose team is not known: lanes are \
+     iterations, but may share warps with those of another team; run it without nested parallelism";
 
 /// Of so many doubts about loops the reasons are told.
 const MOST_SAID: usize = 3;

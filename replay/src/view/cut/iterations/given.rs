@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 use trace_format::{Kind, Pc};
 
 use super::loops::{LoopsOf, segment_of_place};
-use super::values::{CONSTANT, COUNT, MIXED, NUMBER, REST, SHARE, STEPPED, State, power_of_rest};
+use super::values::{ANSWER, CONSTANT, COUNT, MIXED, NUMBER, REST, SHARE, STEPPED, State, power_of_rest};
 
 /// Loops whose end hangs on what a runtime gave.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,6 +46,8 @@ pub(super) struct Given {
     pub asking_for_rest: Vec<Option<Pc>>,
     /// The branches that compare what a runtime gave.
     pub tests: Tests,
+    /// The branches that ask whether the runtime has given a chunk.
+    pub answers: BTreeSet<NodeId>,
     /// Where memory is read at an address that hangs on the number of the thread, or of an iteration.
     pub looks: BTreeSet<NodeId>,
 }
@@ -118,6 +120,7 @@ impl Given {
         let mut ends: FxHashMap<(LoopId, NodeId), [Option<i64>; 2]> = FxHashMap::default();
         let mut left = Vec::new();
         let (mut modulo, mut rests, mut looks) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        let mut answers = BTreeSet::new();
         for function in functions.iter().chain(pieces) {
             let Some(node) = loops.node_at(*function) else { continue };
             let mut state = State::default();
@@ -179,6 +182,9 @@ impl Given {
             if is_branch && compared & REST != 0 {
                 rests.insert(node);
             }
+            if is_branch && compared & ANSWER != 0 {
+                answers.insert(node);
+            }
             if is_branch && compared & (NUMBER | SHARE) != 0 {
                 let test = tests.entry(node).or_default();
                 test.is_stepped |= compared & STEPPED != 0;
@@ -208,7 +214,7 @@ impl Given {
             }
         }
         let of = |id: LoopId| facts.get(&id).copied().unwrap_or_default();
-        let mut given = Given { tests: Tests(tests), looks, ..Given::default() };
+        let mut given = Given { tests: Tests(tests), looks, answers, ..Given::default() };
         let is_shared = |id: LoopId| {
             let Facts { ends_by_number, by_two, steps_by_count, runs_on, forks, meets, .. } = of(id);
             ends_by_number && !forks && !meets && (!runs_on || by_two || steps_by_count)

@@ -11,6 +11,7 @@ mod merging;
 mod turns;
 mod values;
 
+pub(in crate::view::cut) use self::doubts::SIDE_BY_SIDE;
 pub use self::loops::LoopRan;
 pub use self::merging::{GUARDS, Merging};
 use flowgraph::LoopId;
@@ -117,6 +118,7 @@ pub(in crate::view) fn into_turns(view: &View, which: &WhichLoops, bodies: &[Pc]
         tests: &given.tests,
         given: &given.loops,
         cyclic: &given.cyclic,
+        answers: &given.answers,
         looks: &given.looks,
         writes: &writes,
     };
@@ -144,7 +146,8 @@ pub(in crate::view) fn into_turns(view: &View, which: &WhichLoops, bodies: &[Pc]
     };
     let mut made = cut_into(&wanted, &turns)?;
     let doubts_of = |wanted: &[LoopId], turns: &[Turns], counts: &Counts| {
-        let asked = Asked { which, wanted, loops: &loops, segments, pieces, one_each: &one_each, turns };
+        let is_unsure = view.plan.episodes.is_unsure;
+        let asked = Asked { which, wanted, loops: &loops, segments, pieces, one_each: &one_each, turns, is_unsure };
         doubts(&view.trace, &asked, &given, counts)
     };
     let mut doubts = doubts_of(&wanted, &turns, &made.2);

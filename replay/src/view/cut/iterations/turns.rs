@@ -68,6 +68,8 @@ pub(super) struct Finder<'a> {
     pub given: &'a [LoopId],
     /// Those of them of which each turn may be a chunk.
     pub cyclic: &'a [LoopId],
+    /// Branches that ask whether the runtime has given a chunk.
+    pub answers: &'a BTreeSet<NodeId>,
     /// Where memory is read at an address that hangs on an iteration's number.
     pub looks: &'a BTreeSet<NodeId>,
     /// Whether a segment writes to memory other than the frame.
@@ -309,6 +311,16 @@ impl Finder<'_> {
                 tests.push((node, *goes));
             }
         }
+        // Of a chunk that the runtime has given no test asks first whether it has any iteration.
+        let is_stepped = |(test, _): &(NodeId, NodeId)| self.tests.of(*test).is_some_and(|test| test.is_stepped);
+        if tests.iter().all(is_stepped) {
+            for node in graph.nodes().filter(|node| in_front(*node) && self.answers.contains(node)) {
+                let mut goes = graph.successors(node).iter().filter(|next| leads(**next));
+                if let (Some(goes), None) = (goes.next(), goes.next()) {
+                    tests.push((node, *goes));
+                }
+            }
+        }
         for (test, goes) in &tests {
             if !in_front(*goes) {
                 continue;
@@ -345,9 +357,8 @@ impl Finder<'_> {
     /// Whether a node calls, writes, reads what is an iteration's own, or works with vectors.
     fn does_more(&self, node: NodeId, of_place: &[SegmentId]) -> bool {
         let segment = of_place[node.index()];
-        let is_of_vectors = |instruction: Instruction| {
-            instruction.uses().iter().any(|used| !used.part.register.is_general())
-        };
+        let is_of_vectors =
+            |instruction: Instruction| instruction.uses().iter().any(|used| !used.part.register.is_general());
         self.works(segment)
             || self.looks.contains(&node)
             || self.segments.listing(segment).iter().flatten().any(is_of_vectors)
