@@ -314,6 +314,7 @@ impl ThreadState<'_> {
             self.tell_team(batch);
         } else if function == SyncFunction::ParallelBody
             && self.plan.tells_extents
+            && self.plan.choice.marks.is_empty()
             && self.alone.is_none()
             && launch.is_some()
         {

@@ -28,7 +28,7 @@ use super::counts::Counts;
 use super::cutter::Rule;
 use super::{Made, Order, cut, described, named};
 use crate::survey::Survey;
-use crate::view::first_look::code::{called, calls};
+use crate::view::first_look::code::{called, calls, name_of};
 use crate::view::{View, WhichLoops};
 use crate::{Error, Result};
 
@@ -41,7 +41,7 @@ pub(in crate::view) fn into_turns(view: &View, which: &WhichLoops, bodies: &[Pc]
     let segments = view.segments();
     let survey = Survey::new(view, true)?;
     let loops = LoopsOf::of_functions(&survey.control_flow, segments).ok_or_else(|| no_loop(which))?;
-    let name_of = |pc: Pc| Some(view.trace.symbol_of(pc).filter(|symbol| symbol.pc == pc)?.name.clone());
+    let name_of = |pc: Pc| name_of(&view.trace, pc).map(str::to_owned);
     let function_of = |pc: Pc| view.trace.symbol_of(pc).map(|symbol| symbol.pc);
     let functions = asking(view, bodies);
     // With debug information clang's body of a region calls one of nearly that name, which has its code.
