@@ -2,12 +2,13 @@
 
 use flowgraph::LoopId;
 use heuristics::SegmentTable;
+use machine::Condition;
 use trace_format::{Pc, Trace};
 
 use super::super::counts::{Counts, Told};
 use super::super::named;
 use super::given::Given;
-use super::loops::LoopsOf;
+use super::loops::{LoopsOf, segment_of_place};
 use super::turns::Turns;
 use crate::view::first_look::code::calls;
 use crate::view::{View, WhichLoops};
@@ -137,6 +138,14 @@ pub(super) fn doubts(trace: &Trace, asked: &Asked, given: &Given, counts: &Count
     if *is_unsure {
         add(About::All, SIDE_BY_SIDE.to_owned());
     }
+    if is_worksharing && was_cancelled(trace, loops, segments) {
+        add(
+            About::All,
+            "a loop was cancelled: which of its iterations ran is chance; run the program with OMP_CANCELLATION=false \
+             and trace again"
+                .to_owned(),
+        );
+    }
     for id in given.with_barriers.iter().filter(|_| is_worksharing) {
         add(
             About::Missed,
@@ -177,6 +186,28 @@ pub(super) fn doubts(trace: &Trace, asked: &Asked, given: &Given, counts: &Count
         );
     }
     all
+}
+
+/// Whether a thread was told that what it runs was cancelled: behind the call that says so, it took the side of a
+/// result that is not 0.
+fn was_cancelled(trace: &Trace, loops: &LoopsOf, segments: &SegmentTable) -> bool {
+    let of_place = segment_of_place(segments);
+    let asks = |name: &str| {
+        ["GOMP_cancel", "GOMP_cancellation_point", "__kmpc_cancel", "__kmpc_cancellationpoint"]
+            .contains(&name.split('@').next().unwrap_or(name))
+    };
+    calls(trace, segments).filter(|(_, name)| asks(name)).any(|(id, _)| {
+        let behind = segments.listing(id).last().and_then(|call| loops.node_at(call.next_pc()));
+        let branch = behind.and_then(|node| segments.listing(of_place[node.index()]).last());
+        let (Some(node), Some(branch)) = (behind, branch) else { return false };
+        let side = match branch.condition() {
+            Condition::Equal => Some(branch.next_pc()),
+            Condition::NotEqual => branch.target(),
+            _ => None,
+        };
+        let ran = side.and_then(|side| loops.node_at(side));
+        ran.is_some_and(|side| loops.ran(node).contains(&side))
+    })
 }
 
 /// What is said of them, where these loops are left out.
