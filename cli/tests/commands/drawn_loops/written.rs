@@ -2,12 +2,13 @@
 //!
 //! Each says itself, if it is called with a word, how many marks each iteration of each of its loops runs.
 
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use replay::view::{Lanes, WhichLoops};
 
-use super::{Found, judged, marks};
+use super::{Found, judged, kept, marks};
 use crate::support::{SLEEP_SOON, has_openmp_of_clang, is_whole, root};
 
 /// What a program is built with: a compiler for C, the same for C++, options.
@@ -112,18 +113,22 @@ fn lanes_of_written_programs_are_their_iterations() {
     }
 }
 
-/// Those of FOLDER, built in all ways: a line for each.
+/// Those of FOLDER, built in all ways. A line for each stays in target/drawn-loops.
 #[test]
 #[ignore = "it is told a folder"]
 fn lanes_of_the_programs_of_a_folder() {
+    let mut lines = String::new();
     for program in all(Path::new(&std::env::var("FOLDER").unwrap())) {
         for level in LEVELS {
             for (c, cxx, openmp) in COMPILERS {
                 let folder = tempfile::tempdir().unwrap();
                 if let Some(found) = program.found((c, cxx, [openmp, level]), folder.path()) {
-                    println!("{} {c} {level}: {found:?}", program.path.file_name().unwrap().display());
+                    writeln!(lines, "{} {c} {level}: {found:?}", program.path.file_name().unwrap().display()).unwrap();
                 }
             }
         }
     }
+    std::fs::write(kept().join("folder.txt"), &lines).unwrap();
+    let wrong: Vec<&str> = lines.lines().filter(|line| line.contains(": Wrong")).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
