@@ -71,33 +71,15 @@ fn with_tasks(level: &str, way: &str, threads: u32, see: impl Fn(&str, &Traced))
 
 #[test]
 fn each_task_has_its_own_turns_whatever_its_thread_ran_while_it_waited() {
-    let ways = ["UNTIED", "TASKLOOP", "GROUP", "WAIT", "FINAL", "DEPEND", "LOCKED"];
-    for (level, threads, ways) in [("-O2", 4, &ways[..]), ("-O0", 1, &ways[..3])] {
+    // clang puts those of UNDEFERRED where they are made, once it optimises.
+    let ways = ["UNTIED", "TASKLOOP", "GROUP", "UNDEFERRED", "WAIT", "FINAL", "DEPEND", "LOCKED"];
+    for (level, threads, ways) in [("-O2", 4, &ways[..]), ("-O0", 1, &ways[..4])] {
         for way in ways {
             with_tasks(level, way, threads, |compiler, traced| {
                 let lanes = traced.turns(Lanes::Tasks, Region::Auto);
                 assert_eq!(lanes, (traced.printed.clone(), None), "{way} {compiler} {level} {threads}");
             });
         }
-    }
-}
-
-/// clang puts those with `if (0)` where they are made, once it optimises: the trace has no such task.
-#[test]
-fn a_task_that_is_run_where_it_is_made_is_a_lane_if_the_trace_has_it() {
-    for level in ["-O0", "-O2"] {
-        with_tasks(level, "UNDEFERRED", 4, |compiler, traced| {
-            let (lanes, withheld) = traced.turns(Lanes::Tasks, Region::Auto);
-            let about = format!("{compiler} {level}: {lanes:?}");
-            if (compiler, level) == ("clang-19", "-O2") {
-                let sums = [&lanes, &traced.printed].map(|turns| turns.iter().sum::<u32>());
-                assert_eq!(sums[0], sums[1], "{about}");
-                assert!(lanes.len() < traced.printed.len(), "{about}");
-            } else {
-                assert_eq!(lanes, traced.printed, "{about}");
-            }
-            assert_eq!(withheld, None, "{about}");
-        });
     }
 }
 

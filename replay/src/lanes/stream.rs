@@ -82,10 +82,11 @@ pub enum Control {
     /// So many iterations has the chunk or piece that comes next. Only in such streams, too.
     Iterations(u64),
     /// How many iterations each chunk has that the thread was given last, where it goes on to further ones by itself.
-    /// Only in such streams, too, where iterations are marked; so are the next two.
+    /// Only in such streams, too, where iterations are marked.
     Turns(u64),
     /// The thread begins its part of the work of the team of this launch; none where no other thread has a part in it.
-    /// There may be parts in it.
+    /// There may be parts in it. Only in such streams, too: where iterations are marked, of each team; else of those
+    /// inside of a team's work.
     Part(Option<EpisodeId>),
     /// The part that began last ends.
     PartEnd,

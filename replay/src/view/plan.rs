@@ -27,6 +27,8 @@ pub(super) struct Plan {
     pub blocks: BlockFacts,
     /// Where calls return that give a team its share of a loop, in functions that start threads for it.
     pub distributes: FxHashSet<Pc>,
+    /// Where calls return that share out no iterations but sections.
+    pub shares_sections: FxHashSet<Pc>,
     /// Which part of each thread is replayed, and what to say about it.
     pub choice: Choice,
     pub lock_rule: Locks,
@@ -70,7 +72,8 @@ impl Plan {
         let table = segments.table;
         let distributes =
             if options.lanes == Lanes::Threads { FxHashSet::default() } else { distributing(trace, &table) };
-        let episodes = Episodes::new(threads, &own_locks.barriers);
+        let pool_is_one = trace.symbols().iter().any(|symbol| symbol.name == "__kmpc_fork_call");
+        let episodes = Episodes::new(threads, &own_locks.barriers, pool_is_one);
         Plan {
             blocks: BlockFacts::new(trace, &table, classifier.as_ref(), (&choice.rule, &waiting, own_locks)),
             choice,
@@ -90,6 +93,7 @@ impl Plan {
             stack_end: threads.iter().filter_map(|thread| Some(thread.start?.sp)).max().unwrap_or(0),
             has_memory: trace.meta().memory,
             distributes,
+            shares_sections: threads.iter().flat_map(|thread| thread.sections.iter().copied()).collect(),
         }
     }
 }

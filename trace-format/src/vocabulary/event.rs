@@ -197,7 +197,8 @@ impl SyncFunction {
 }
 
 /// Iterations of a worksharing loop that a thread was given, as numbers of the loop's variable as the runtime knows it
-/// (clang counts from 0). Unsigned numbers of 64 bits are the signed ones of the same bits.
+/// (clang counts from 0). Unsigned numbers of 64 bits are the signed ones of the same bits. All numbers are 0 where
+/// what the call shares out are no iterations but `sections`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Chunk {
     /// Which loop: the address after the call that gave them; for a piece of a taskloop, the first instruction of its
@@ -217,6 +218,18 @@ pub struct Chunk {
 }
 
 impl Chunk {
+    /// What a call gives that shares out no iterations.
+    #[must_use]
+    pub fn none(site: Pc) -> Chunk {
+        Chunk { site, lower: 0, upper: 0, step: 0, stride: 0 }
+    }
+
+    /// Whether it is such.
+    #[must_use]
+    pub fn is_no_loops(&self) -> bool {
+        *self == Chunk::none(self.site)
+    }
+
     /// The order of this chunk among those of its loop: the first iteration's number, negated if the loop counts down.
     #[must_use]
     pub fn first(&self) -> i64 {

@@ -393,7 +393,9 @@ impl Thread {
                     self.next.push_back(Happening::Leave { function, result, object, argument });
                 }
             }
-            Role::SetsTeamSize(_) | Role::GivesChunk(_) | Role::MakesPieces => {}
+            // Which task, and its routine, memory would say.
+            Role::BeginsTask => *shared.unrecorded.entry(SyncFunction::TaskBody).or_default() += 1,
+            Role::SetsTeamSize(_) | Role::GivesChunk(_) | Role::MakesPieces | Role::EndsTask => {}
         }
     }
 

@@ -77,20 +77,28 @@ pub struct Read {
     pub last: u64,
     /// rax.
     pub result: u64,
+    /// Whether what the call shares out are sections: see [`LoopCall::SECTIONS`].
+    pub are_sections: bool,
 }
 
 impl LoopCall {
-    /// What is to be known about the call when it returns, in 32 bits.
+    /// Where clang's first argument points (`ident_t`), so many bytes further on, a byte has these bits where the
+    /// compiler shares out `sections` as if they were iterations.
+    pub const KIND_AT: u8 = 5;
+    /// See there.
+    pub const SECTIONS: u8 = 4;
+
+    /// What is to be known about the call when it returns, in 8 bits.
     #[must_use]
-    pub fn form(&self) -> u32 {
+    pub fn form(&self) -> u8 {
         let flags = [self.third.is_some(), self.step.is_some(), self.inclusive, self.may_fail];
-        let flags = flags.into_iter().enumerate().map(|(bit, set)| u32::from(set) << bit).sum::<u32>();
-        flags | (self.width as u32) << 4
+        let flags = flags.into_iter().enumerate().map(|(bit, set)| u8::from(set) << bit).sum::<u8>();
+        flags | (self.width as u8) << 4
     }
 
     /// A call with this form. Where its arguments are does not matter any more.
     #[must_use]
-    pub fn of_form(form: u32) -> LoopCall {
+    pub fn of_form(form: u8) -> LoopCall {
         let place = Place::Register(0);
         let width = match form >> 4 {
             0 => Width::Signed32,
@@ -121,6 +129,9 @@ impl LoopCall {
         };
         if self.may_fail && read.result as u32 & self.result_mask() == 0 {
             return None;
+        }
+        if read.are_sections {
+            return Some(Chunk::none(site));
         }
         // The runtime works out chunks of equal length, whether the loop ends before or not.
         let last = self.width.number(read.last);
@@ -156,6 +167,8 @@ pub struct Open {
     pub step: u64,
     /// The loop's last iteration: see [`Read::last`].
     pub last: u64,
+    /// See [`Read::are_sections`].
+    pub are_sections: bool,
 }
 
 impl Open {
@@ -165,7 +178,9 @@ impl Open {
         let addresses = [value(call.lower), value(call.upper), call.third.map_or(0, &mut value)];
         let step = call.step.map_or(0, &mut value);
         let last = if call.is_static() { word(addresses[1]) } else { 0 };
-        Open { call, sp: registers.rsp, addresses, step, last }
+        let kind = if call.is_static() { word(registers.rdi.wrapping_add(LoopCall::KIND_AT.into())) } else { 0 };
+        let are_sections = kind & u64::from(LoopCall::SECTIONS) != 0;
+        Open { call, sp: registers.rsp, addresses, step, last, are_sections }
     }
 }
 
@@ -194,9 +209,14 @@ pub fn by_name(name: &str) -> Option<LoopCall> {
     if let Some(rest) = name.strip_prefix("GOMP_loop_") {
         // The functions of `unsigned long long` have the direction in front: all arguments are one further on.
         let (ull, rest) = rest.strip_prefix("ull_").map_or((false, rest), |rest| (true, rest));
-        // Those take an array of trip counts in place of bounds and step.
-        if rest.contains("doacross") {
-            return None;
+        // Those take an array of trip counts in place of bounds and step, and count from 0.
+        if let Some(kind) = rest.strip_prefix("doacross_").and_then(|rest| rest.strip_suffix("start")) {
+            let first = match kind {
+                "runtime_" => 2,
+                "" => 4,
+                _ => 3,
+            };
+            return Some(gomp(Register(first), Register(first + 1), None));
         }
         if rest == "start" || rest == "ordered_start" {
             let [first, step] = if ull { [Stack(8), Register(3)] } else { [Register(5), Register(2)] };
@@ -264,7 +284,7 @@ mod tests {
 
     fn chunk(name: &str, numbers: [i64; 3], step: i64, result: u64) -> Option<Chunk> {
         let (step, last) = (step.cast_unsigned(), 199);
-        let read = Read { numbers: numbers.map(i64::cast_unsigned), step, last, result };
+        let read = Read { numbers: numbers.map(i64::cast_unsigned), step, last, result, are_sections: false };
         LoopCall::of_form(by_name(name).unwrap().form()).chunk(Pc(1), &read)
     }
 
@@ -299,10 +319,22 @@ mod tests {
         }
         let runtime = by_name("GOMP_loop_runtime_start").unwrap();
         assert_eq!((runtime.lower, runtime.upper), (Place::Register(3), Place::Register(4)), "it has no chunk size");
-        for name in
-            ["GOMP_loop_end", "GOMP_loop_end_nowait", "GOMP_loop_doacross_static_start", "__kmpc_dispatch_fini_4"]
-        {
+        let first = |name: &str| by_name(name).map(|call| call.lower);
+        assert_eq!(first("GOMP_loop_doacross_static_start"), Some(Place::Register(3)));
+        assert_eq!(first("GOMP_loop_ull_doacross_runtime_start"), Some(Place::Register(2)));
+        for name in ["GOMP_loop_end", "GOMP_loop_end_nowait", "__kmpc_dispatch_fini_4"] {
             assert_eq!(by_name(name), None, "{name}");
         }
+    }
+
+    #[test]
+    fn sections_are_no_iterations() {
+        let call = by_name("__kmpc_for_static_init_4").unwrap();
+        let read = Read { numbers: [0, 1, 2], step: 1, last: 1, are_sections: true, ..Read::default() };
+        let chunk = call.chunk(Pc(1), &read).unwrap();
+        assert!(chunk.is_no_loops() && chunk.iterations().is_none());
+        let registers = Registers { rdi: 0x100, ..crate::kernel::ptrace::no_registers() };
+        let kinds = |kind: u64| Open::at(call, &registers, |at| if at == 0x105 { kind } else { 0 }).are_sections;
+        assert_eq!([2, 4, 0x0704].map(kinds), [false, true, true]);
     }
 }

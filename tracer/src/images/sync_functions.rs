@@ -82,6 +82,10 @@ pub enum Role {
     BeginsAlone,
     /// That region has ended.
     EndsAlone,
+    /// The thread runs the task in its third argument behind it, until it calls [`Role::EndsTask`].
+    BeginsTask,
+    /// That task has ended.
+    EndsTask,
     /// It makes pieces of a taskloop of a task, whose body it shows ([`TaskCall::KmpTaskloop`]).
     MakesPieces,
 }
@@ -93,7 +97,10 @@ impl Role {
         let [first, second] = match self {
             Role::Sync { object, argument, .. } => [object, argument],
             Role::SetsTeamSize(size) => [size, Argument::None],
-            Role::GivesChunk(_) | Role::MakesPieces | Role::BeginsAlone | Role::EndsAlone => [Argument::None; 2],
+            Role::BeginsTask => [Argument::Register(2), Argument::None],
+            Role::GivesChunk(_) | Role::MakesPieces | Role::BeginsAlone | Role::EndsAlone | Role::EndsTask => {
+                [Argument::None; 2]
+            }
         };
         [first, second].into_iter().any(|a| match a {
             Argument::Register(n) | Argument::Int(n) | Argument::Word(n) => n == number,
@@ -122,7 +129,7 @@ impl Role {
             Role::Sync { argument: Argument::Task(call), .. } => Some(call),
             Role::MakesPieces => Some(TaskCall::KmpTaskloop),
             Role::Sync { .. } | Role::SetsTeamSize(_) | Role::GivesChunk(_) => None,
-            Role::BeginsAlone | Role::EndsAlone => None,
+            Role::BeginsAlone | Role::EndsAlone | Role::BeginsTask | Role::EndsTask => None,
         }
     }
 
@@ -131,6 +138,7 @@ impl Role {
     pub fn words(self) -> Option<Words> {
         match self {
             Role::BeginsAlone => Some(Words::RETURN),
+            Role::BeginsTask => Some(Words::ROUTINE),
             Role::Sync { argument: Argument::Word(register), .. } => Some(Words { register, offset: 0, count: 1 }),
             role => role.task().and_then(TaskCall::words),
         }
@@ -315,6 +323,8 @@ pub const TABLE: &[(&str, Role)] = &[
     ("GOMP_taskloop_ull", GOMP_TASKLOOP),
     ("__kmpc_omp_task_alloc", KMP_TASK),
     ("__kmpc_omp_target_task_alloc", KMP_TASK),
+    ("__kmpc_omp_task_begin_if0", Role::BeginsTask),
+    ("__kmpc_omp_task_complete_if0", Role::EndsTask),
     ("__kmpc_taskloop", Role::MakesPieces),
     ("__kmpc_taskloop_5", Role::MakesPieces),
     ("__kmpc_push_num_threads", Role::SetsTeamSize(Argument::Int(2))),

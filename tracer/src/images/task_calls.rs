@@ -37,6 +37,8 @@ impl Words {
     pub const STACK: u8 = u8::MAX;
     /// The address that the function returns to.
     pub const RETURN: Words = Words { register: Words::STACK, offset: 0, count: 1 };
+    /// The routine of clang's task that the third argument is.
+    pub const ROUTINE: Words = Words { register: 2, offset: KMP_ROUTINE, count: 1 };
 
     /// The address in the register.
     #[must_use]
@@ -92,7 +94,7 @@ impl TaskCall {
             TaskCall::GompBody { size: 0, .. } | TaskCall::KmpCreates => None,
             TaskCall::GompBody { size, .. } => Some(Words { register: 0, offset: 0, count: size.div_ceil(8) }),
             TaskCall::KmpBody => Some(Words { register: 1, offset: KMP_BOUNDS, count: 3 }),
-            TaskCall::KmpTaskloop => Some(Words { register: 2, offset: KMP_ROUTINE, count: 1 }),
+            TaskCall::KmpTaskloop => Some(Words::ROUTINE),
         }
     }
 

@@ -261,6 +261,26 @@ impl Recorder {
         }
     }
 
+    /// The thread runs this task, with its routine, from here on.
+    pub fn begin_task(
+        &mut self,
+        thread: ThreadId,
+        sync: &mut SyncStack,
+        (routine, task): (u64, u64),
+        modules: &ModuleMap,
+    ) {
+        if sync.begin_task(task) {
+            self.enter(thread, SyncFunction::TaskBody, routine, task, modules);
+        }
+    }
+
+    /// That task has ended.
+    pub fn end_task(&mut self, thread: ThreadId, sync: &mut SyncStack) {
+        for left in sync.end_task() {
+            self.leave(thread, left, 0);
+        }
+    }
+
     /// The thread waited at a futex.
     pub fn futex_wait(&mut self, thread: ThreadId, address: u64) {
         if !self.paused {

@@ -15,8 +15,28 @@ enum Frame {
     /// A parallel region that the thread runs by itself, from one call to another: its fork, or its body. None where
     /// the runtime runs it, whose own functions tell of it.
     Alone(Option<SyncFunction>),
+    /// A task that the thread runs where it was made, from one call to another: its address. None where the runtime
+    /// runs it so.
+    Task(Option<u64>),
     /// A signal handler: what lies below goes on after it.
     Signal { interrupted: Interrupted, alternate: Option<Range<u64>> },
+}
+
+impl Frame {
+    /// Whether it lasts from one call to another, whatever the stack pointer is.
+    fn is_between_calls(&self) -> bool {
+        matches!(self, Frame::Alone(_) | Frame::Task(_))
+    }
+
+    /// What the thread leaves with it.
+    fn left(&self) -> Option<SyncFunction> {
+        match self {
+            Frame::Call { function, .. } => Some(*function),
+            Frame::Alone(function) => *function,
+            Frame::Task(task) => task.map(|_| SyncFunction::TaskBody),
+            Frame::Signal { .. } => None,
+        }
+    }
 }
 
 /// Where a signal handler came.
@@ -47,8 +67,8 @@ impl SyncStack {
     /// With a stack pointer up to this one, no function is left.
     #[must_use]
     pub fn safe_up_to(&self) -> u64 {
-        match self.frames.iter().rfind(|frame| !matches!(frame, Frame::Alone(_))) {
-            None | Some(Frame::Alone(_)) => u64::MAX,
+        match self.frames.iter().rfind(|frame| !frame.is_between_calls()) {
+            None | Some(Frame::Alone(_) | Frame::Task(_)) => u64::MAX,
             Some(Frame::Call { sp, .. }) => *sp,
             Some(Frame::Signal { interrupted, alternate: None }) => interrupted.sp,
             Some(Frame::Signal { .. }) => 0,
@@ -82,13 +102,29 @@ impl SyncStack {
             return Vec::new();
         };
         let first = if self.frames[last] == Frame::Alone(None) { last } else { last + 1 - ALONE.len() };
-        let left = self.frames.drain(first..).rev();
-        left.filter_map(|frame| match frame {
-            Frame::Alone(function) => function,
-            Frame::Call { function, .. } => Some(function),
-            Frame::Signal { .. } => None,
-        })
-        .collect()
+        self.frames.drain(first..).rev().filter_map(|frame| frame.left()).collect()
+    }
+
+    /// The thread runs the task at this address from here on, until [`SyncStack::end_task`]. False where the runtime
+    /// does so in a function that has made the task, and tells of it by itself.
+    pub fn begin_task(&mut self, task: u64) -> bool {
+        let is_told = matches!(self.frames.last(), Some(Frame::Call { function: SyncFunction::TaskCreate, .. }));
+        self.frames.push(Frame::Task((!is_told).then_some(task)));
+        !is_told
+    }
+
+    /// Whether what the thread runs is this task, which has begun where it was made.
+    #[must_use]
+    pub fn has_begun(&self, task: u64) -> bool {
+        self.frames.last() == Some(&Frame::Task(Some(task)))
+    }
+
+    /// That task ends: what the thread leaves, the innermost first.
+    pub fn end_task(&mut self) -> Vec<SyncFunction> {
+        let Some(last) = self.frames.iter().rposition(|frame| matches!(frame, Frame::Task(_))) else {
+            return Vec::new();
+        };
+        self.frames.drain(last..).rev().filter_map(|frame| frame.left()).collect()
     }
 
     /// A signal handler starts; `alternate` is the stack of its own that it runs on.
@@ -109,8 +145,8 @@ impl SyncStack {
     /// To be called until there is none. `same_stack` tells whether two addresses lie on one stack.
     pub fn leave(&mut self, sp: u64, mut same_stack: impl FnMut(u64, u64) -> bool) -> Option<SyncFunction> {
         loop {
-            // A region that the thread runs by itself is left with what it lies in.
-            let around = self.frames.iter().rfind(|frame| !matches!(frame, Frame::Alone(_)))?;
+            // A region that the thread runs by itself is left with what it lies in, and so is a task.
+            let around = self.frames.iter().rfind(|frame| !frame.is_between_calls())?;
             match around {
                 Frame::Call { function, sp: entry } => {
                     let (function, entry) = (*function, *entry);
@@ -119,10 +155,8 @@ impl SyncStack {
                     if !returned && !unwound() {
                         return None;
                     }
-                    match self.frames.pop()? {
-                        Frame::Alone(None) => {}
-                        Frame::Alone(Some(alone)) => return Some(alone),
-                        _ => return Some(function),
+                    if let Some(left) = self.frames.pop()?.left() {
+                        return Some(left);
                     }
                 }
                 Frame::Signal { interrupted, alternate } => {
@@ -133,11 +167,11 @@ impl SyncStack {
                     if !jumped_out {
                         return None;
                     }
-                    if let Frame::Alone(Some(alone)) = self.frames.pop()? {
-                        return Some(alone);
+                    if let Some(left) = self.frames.pop()?.left() {
+                        return Some(left);
                     }
                 }
-                Frame::Alone(_) => return None,
+                Frame::Alone(_) | Frame::Task(_) => return None,
             }
         }
     }
@@ -202,6 +236,23 @@ mod tests {
         assert_eq!(stack.leave(0x8008, one_stack), Some(ParallelBody));
         assert_eq!(stack.end_alone(), []);
         assert_eq!(stack.leave(0x9008, one_stack), Some(ParallelFork));
+    }
+
+    #[test]
+    fn a_task_that_is_run_where_it_is_made_lasts_until_a_call_ends_it() {
+        let mut stack = SyncStack::default();
+        stack.enter(ThreadBody, 0x9000);
+        assert!(stack.begin_task(0x100) && stack.has_begun(0x100) && !stack.has_begun(0x200));
+        assert!(stack.begin_task(0x200) && !stack.has_begun(0x100));
+        assert_eq!(stack.leave(0x8008, one_stack), None);
+        assert_eq!((stack.end_task(), stack.end_task(), stack.end_task()), (vec![TaskBody], vec![TaskBody], vec![]));
+        // What runs it where `GOMP_task` was called tells of its body.
+        stack.enter(TaskCreate, 0x7000);
+        assert!(!stack.begin_task(0x300) && !stack.has_begun(0x300));
+        assert_eq!((stack.end_task(), stack.leave(0x7008, one_stack)), (vec![], Some(TaskCreate)));
+        stack.begin_task(0x400);
+        let left: Vec<_> = std::iter::from_fn(|| stack.leave(0x9008, one_stack)).collect();
+        assert_eq!(left, [TaskBody, ThreadBody], "an exception left it");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use trace_format::{Event, Instruction, Kind, Pc, SpEffect};
+use trace_format::{Event, Instruction, Kind, Pc, SpEffect, SyncFunction};
 
 use super::Session;
 use super::thread::{Code, Thread};
@@ -82,6 +82,7 @@ impl Session<'_> {
             numbers: open.addresses.map(|address| if address == 0 { 0 } else { word(address) }),
             step: open.step,
             last: open.last,
+            are_sections: open.are_sections,
             result: thread.registers.rax,
         };
         let site = self.processes[&thread.process].modules.pc(thread.registers.rip);
@@ -113,16 +114,23 @@ impl Session<'_> {
                 self.recorder.begin_alone(thread.id, &mut thread.sync, (registers.rip, caller), &process.modules);
             }
             Role::EndsAlone => self.recorder.end_alone(thread.id, &mut thread.sync),
+            Role::BeginsTask => {
+                let process = self.processes.entry(thread.process).or_default();
+                let task = (words.first().copied().unwrap_or(0), registers.rdx);
+                self.recorder.begin_task(thread.id, &mut thread.sync, task, &process.modules);
+            }
+            Role::EndsTask => self.recorder.end_task(thread.id, &mut thread.sync),
             Role::GivesChunk(call) => {
                 let word = |address| ptrace::read_u64(tid, Address(address)).unwrap_or(0);
                 thread.loop_call = Some(loop_calls::Open::at(call, registers, word));
             }
             Role::Sync { function, object, argument } => {
-                if !thread.sync.enter(function, registers.rsp) {
-                    return;
-                }
                 let object = object.value(registers, 0, &words);
                 let argument = argument.value(registers, thread.team_size, &words);
+                let has_begun = function == SyncFunction::TaskBody && thread.sync.has_begun(argument);
+                if has_begun || !thread.sync.enter(function, registers.rsp) {
+                    return;
+                }
                 let process = self.processes.entry(thread.process).or_default();
                 self.recorder.enter(thread.id, function, object, argument, &process.modules);
                 let is_taskloop = process.taskloops.contains(&object);

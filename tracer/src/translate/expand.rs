@@ -219,9 +219,10 @@ impl Expander {
                         step: wide(rest, 32),
                         last: wide(rest, 56),
                         result: wide(rest, 40),
+                        are_sections: rest[1].to_le_bytes()[1] & LoopCall::SECTIONS != 0,
                     };
                     let site = translator.code.modules.pc(wide(rest, 48));
-                    if let Some(chunk) = LoopCall::of_form(rest[1]).chunk(site, &read) {
+                    if let Some(chunk) = LoopCall::of_form(rest[1].to_le_bytes()[0]).chunk(site, &read) {
                         recorder.event(stream.id, Event::Chunk(chunk));
                     }
                     record::CHUNK_LEN / 4

@@ -129,7 +129,7 @@ pub mod slot {
     /// With which stack pointer, negated, the thread leaves the call that gives it iterations of a loop: see
     /// `loop_code`. 0: it is in none.
     pub const CHUNK_DUE: u32 = 136;
-    /// The form of that function: see `LoopCall::form`.
+    /// The form of that function, and above it what it shares out: see `LoopCall::form` and `LoopCall::KIND_AT`.
     pub const CHUNK_FORM: u32 = 144;
     /// Three addresses, of the numbers that the call gives.
     pub const CHUNK_AT: u32 = 152;

@@ -4,6 +4,7 @@
 //! is asked as the front door asks, and its lanes must make just these turns, in this order.
 
 mod program;
+mod written;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -73,9 +74,8 @@ struct Marks {
 }
 
 /// What lanes ran; or what is said in place of lanes.
-fn marks(trace: &str) -> Result<Marks, String> {
+fn marks(trace: &str, lanes: Lanes) -> Result<Marks, String> {
     let trace = Trace::open(Path::new(trace)).unwrap();
-    let lanes = Lanes::Iterations(WhichLoops::Worksharing);
     let options = ViewOptions { lanes, code: CodeFilter::Main, ..ViewOptions::default() };
     let (view, _) = verdict::lanes::view(&trace, &options).map_err(|error| error.to_string())?;
     let turns = turns(&view);
@@ -90,7 +90,12 @@ fn marks(trace: &str) -> Result<Marks, String> {
 
 fn found(program: &Program, folder: &Path) -> Found {
     let trace = built_and_traced(program, folder);
-    let Marks { launches, withheld, left_out } = match marks(&trace) {
+    judged(marks(&trace, Lanes::Iterations(WhichLoops::Worksharing)), &program.loops)
+}
+
+/// Whether lanes are these, by loop, by lane: its marks; none where nothing is known of it.
+fn judged(marks: Result<Marks, String>, loops: &[Vec<Option<u32>>]) -> Found {
+    let Marks { launches, withheld, left_out } = match marks {
         Ok(found) => found,
         Err(why) => return Found::Said(why),
     };
@@ -104,10 +109,10 @@ fn found(program: &Program, folder: &Path) -> Found {
         found.map(|at| left.swap_remove(at)).is_some()
     };
     // One of which nothing is known has what the others leave.
-    let mut loops: Vec<&Vec<Option<u32>>> = program.loops.iter().collect();
-    loops.sort_by_key(|lanes| lanes.iter().filter(|marks| marks.is_none()).count());
-    let there = loops.into_iter().filter(|lanes| is_there(lanes)).count();
-    let fits = there == program.loops.len() && launches.len() == there;
+    let mut in_order: Vec<&Vec<Option<u32>>> = loops.iter().collect();
+    in_order.sort_by_key(|lanes| lanes.iter().filter(|marks| marks.is_none()).count());
+    let there = in_order.into_iter().filter(|lanes| is_there(lanes)).count();
+    let fits = there == loops.len() && launches.len() == there;
     let sizes = |loops: &mut dyn Iterator<Item = (usize, u32)>| {
         loops.map(|(lanes, marks)| format!("{lanes} ({marks})")).collect::<Vec<_>>().join(", ")
     };
@@ -123,7 +128,7 @@ fn found(program: &Program, folder: &Path) -> Found {
     Found::Wrong(format!(
         "lanes (marks): {} for {}; {:?}",
         sizes(&mut launches.iter().map(|lanes| (lanes.len(), lanes.iter().sum()))),
-        sizes(&mut program.loops.iter().map(|lanes| (lanes.len(), lanes.iter().flatten().sum()))),
+        sizes(&mut loops.iter().map(|lanes| (lanes.len(), lanes.iter().flatten().sum()))),
         left.first().map(|lanes| &lanes[..lanes.len().min(20)])
     ))
 }

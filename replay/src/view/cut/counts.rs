@@ -19,6 +19,8 @@ pub(super) struct Counts {
     pub told: Vec<Told>,
     /// Iterations that threads were given and never reached.
     pub missed: u64,
+    /// Turns that started threads, which ran parts of them.
+    pub split: u64,
 }
 
 /// Chunks of a loop of which the trace says how many iterations they have, beside the lanes that they became.
@@ -73,5 +75,6 @@ impl Counts {
         self.told.resize(self.told.len().max(other.told.len()), Told::default());
         self.told.iter_mut().zip(&other.told).for_each(|(own, other)| own.add(other));
         self.missed += other.missed;
+        self.split += other.split;
     }
 }

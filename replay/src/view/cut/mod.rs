@@ -26,7 +26,7 @@ use trace_format::{Pc, Seq, Trace};
 use self::counts::Counts;
 use self::cutter::{Cutter, Rule};
 use self::iterations::loops::LoopsOf;
-use self::iterations::{TeamCall, team_call};
+use self::iterations::{SIDE_BY_SIDE, TeamCall, team_call};
 use self::marks::{MarkCutter, MarkPlan};
 use self::pieces::{Begun, Launch};
 use self::rows::AllRows;
@@ -158,11 +158,7 @@ pub(super) fn into_marked(view: &View) -> Result<Made> {
     made.2.dealt = true;
     made.2.is_withheld = view.plan.episodes.is_unsure;
     if made.2.is_withheld {
-        made.2.doubts.push(
-            "several threads forked the same region at the same time, and which others were whose team is not known: \
-             lanes are iterations, but may share warps with those of another team; run it without nested parallelism"
-                .to_owned(),
-        );
+        made.2.doubts.push(SIDE_BY_SIDE.to_owned());
     }
     if let Some(call) = plan.without_marks().first() {
         made.2.doubts.push(format!(

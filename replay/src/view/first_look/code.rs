@@ -44,8 +44,13 @@ pub(super) fn recorded_part(trace: &Trace) -> String {
 
 /// The function that a segment calls, or jumps to, with its last instruction, if that names the function's beginning.
 pub(in crate::view) fn called<'t>(trace: &'t Trace, table: &SegmentTable, segment: SegmentId) -> Option<&'t str> {
-    let target = table.listing(segment).last()?.target()?;
-    trace.symbol_of(target).filter(|symbol| symbol.pc == target).map(|symbol| symbol.name.as_str())
+    name_of(trace, table.listing(segment).last()?.target()?)
+}
+
+/// The name of the function that begins there: of gcc's runtime, where it is linked in, as its header has it.
+pub(in crate::view) fn name_of(trace: &Trace, begin: Pc) -> Option<&str> {
+    let name = trace.symbol_of(begin).filter(|symbol| symbol.pc == begin)?.name.as_str();
+    Some(name.strip_prefix("gomp_ialias_").unwrap_or(name))
 }
 
 /// The segments that call a function, with its name.

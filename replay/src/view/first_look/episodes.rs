@@ -71,10 +71,11 @@ pub(in crate::view) struct Episodes {
 }
 
 impl Episodes {
-    pub fn new(threads: &[ThreadSurvey], barriers: &Barriers) -> Episodes {
+    /// `pool_is_one`: threads of one team may become another's, whoever started them, as clang's runtime has them.
+    pub fn new(threads: &[ThreadSurvey], barriers: &Barriers, pool_is_one: bool) -> Episodes {
         let mut numbers = 0..;
         let mut next = || EpisodeId(numbers.next().expect("fewer than 2^32 episodes"));
-        let Launches { launches, forks, is_unsure } = number_launches(threads, &mut next);
+        let Launches { launches, forks, is_unsure } = number_launches(threads, pool_is_one, &mut next);
         let leagues = Leagues::new(threads, &launches, &forks, &mut next);
         let waits = number_waits(threads, &launches, &mut next);
         let calls: Vec<_> = threads.iter().map(|thread| &thread.conditions[..]).collect();
@@ -169,7 +170,7 @@ struct Launches {
 /// Per thread and body, the launch it belongs to: the innermost fork of the same body that was open when it began; of
 /// several forkers' (nested regions), its own, or that of the thread which started it. Per thread and fork, the launch
 /// that it makes.
-fn number_launches(threads: &[ThreadSurvey], next: &mut impl FnMut() -> EpisodeId) -> Launches {
+fn number_launches(threads: &[ThreadSurvey], pool_is_one: bool, next: &mut impl FnMut() -> EpisodeId) -> Launches {
     enum What {
         Fork(usize, usize, Option<Seq>),
         Body(usize, usize),
@@ -200,9 +201,11 @@ fn number_launches(threads: &[ThreadSurvey], next: &mut impl FnMut() -> EpisodeI
                 let parent = threads[t].start.and_then(|start| start.parent);
                 let of_body = || open.iter().rev().filter(|fork| fork.0 == object);
                 let of = |by: usize| of_body().find(|fork| fork.3 == by);
-                let own = of(t).or_else(|| of(parent?));
+                let by_itself = of(t);
+                let own = by_itself.or_else(|| of(parent?));
+                let is_known = by_itself.is_some() || own.is_some() && !pool_is_one;
                 // Which team of a construct it is makes no difference.
-                is_unsure |= own.is_none() && of_body().filter(|fork| !fork.4).count() > 1;
+                is_unsure |= !is_known && of_body().filter(|fork| !fork.4).count() > 1;
                 let launch = own.or_else(|| of_body().next()).map(|fork| fork.2);
                 let is_construct = is_of_construct(&threads[t].bodies[i]);
                 launches[t][i] = launch.filter(|l| is_construct || joined[t].insert(*l));
@@ -298,7 +301,11 @@ mod tests {
     }
 
     fn numbers(threads: &[ThreadSurvey]) -> Vec<Vec<u32>> {
-        Episodes::new(threads, &Barriers::default()).waits.iter().map(|w| w.iter().map(|m| m.0).collect()).collect()
+        Episodes::new(threads, &Barriers::default(), false)
+            .waits
+            .iter()
+            .map(|w| w.iter().map(|m| m.0).collect())
+            .collect()
     }
 
     #[test]
@@ -361,7 +368,7 @@ mod tests {
             ..ThreadSurvey::default()
         };
         let other = ThreadSurvey { bodies: vec![body(3), body(7)], ..ThreadSurvey::default() };
-        let episodes = Episodes::new(&[master, other], &Barriers::default());
+        let episodes = Episodes::new(&[master, other], &Barriers::default(), false);
         assert_eq!(episodes.launches[0], episodes.launches[1]);
         assert_ne!(episodes.launches[0][0], episodes.launches[0][1]);
         assert!(episodes.launches[0][0].is_some());
@@ -371,7 +378,7 @@ mod tests {
     fn a_thread_joins_a_launch_once() {
         let master =
             ThreadSurvey { forks: vec![fork(1, 9)], bodies: vec![body(2), body(4)], ..ThreadSurvey::default() };
-        let launches = Episodes::new(&[master], &Barriers::default()).launches;
+        let launches = Episodes::new(&[master], &Barriers::default(), false).launches;
         assert!(launches[0][0].is_some() && launches[0][1].is_none());
     }
 
@@ -390,7 +397,7 @@ mod tests {
             waits: vec![team_wait(11, 13)],
             ..ThreadSurvey::default()
         };
-        let met = Episodes::new(&[first, second], &Barriers::default()).waits;
+        let met = Episodes::new(&[first, second], &Barriers::default(), false).waits;
         assert_ne!(met[0], met[1]);
     }
 }

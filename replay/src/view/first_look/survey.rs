@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
-use trace_format::{Block, BlockId, Chunk, Event, Item, LibraryCode, Pc, Seq, SyncFunction};
+use trace_format::{Block, BlockId, Event, Item, LibraryCode, Pc, Seq, SyncFunction};
 use trace_format::{ThreadExit, ThreadId, Trace};
 
 use crate::Result;
@@ -109,9 +109,10 @@ pub(in crate::view) struct ThreadSurvey {
     pub lone: FxHashSet<Pc>,
     /// The tasks of a pool of threads that it ran.
     pub tasks: Vec<Task>,
-    /// The OpenMP tasks that it made and ran.
+    /// The OpenMP tasks that it made and ran, and where calls returned that shared out sections.
     pub creations: Vec<Creation>,
     pub task_runs: Vec<TaskRun>,
+    pub sections: FxHashSet<Pc>,
     /// The teams that it went on with, with the bodies of constructs at which it began.
     pub teams: Vec<TeamAt>,
     /// Whether it waited on a condition variable or a semaphore in what it was started for.
@@ -172,7 +173,12 @@ fn survey_thread(
                 surveyor.found.cuts.insert(trace.blocks()[block].instructions[executed as usize].pc);
             }
             // It says nothing of waiting, and stands where a runtime has returned, or a piece of a taskloop begins.
-            Item::Event(Event::Chunk(chunk)) => surveyor.chunk(&chunk),
+            Item::Event(Event::Chunk(chunk)) if chunk.is_no_loops() => _ = surveyor.found.sections.insert(chunk.site),
+            Item::Event(Event::Chunk(chunk)) => {
+                // Of a taskloop, if it has just begun to run a piece of one.
+                let run = surveyor.found.task_runs.last_mut().filter(|run| chunk.site.0 == run.object);
+                run.map(|run| run.piece.get_or_insert(chunk.first()));
+            }
             Item::Event(event) => {
                 if let Some(follower) = &mut follower
                     && !surveyor.stack.in_leaf()
@@ -477,12 +483,6 @@ impl Surveyor {
         (at.league, at.team) = if is_first { (at.league + 1, 0) } else { (at.league, at.team + 1) };
         self.found.bodies[at.body].has_teams = true;
         self.found.teams.push(*at);
-    }
-
-    /// The thread was given iterations: of a taskloop, if it has just begun to run a piece of one.
-    fn chunk(&mut self, chunk: &Chunk) {
-        let run = self.found.task_runs.last_mut().filter(|run| chunk.site.0 == run.object);
-        run.map(|run| run.piece.get_or_insert(chunk.first()));
     }
 
     fn innermost_parallel_body(&self) -> Option<usize> {

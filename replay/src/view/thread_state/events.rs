@@ -2,7 +2,7 @@
 //! come.
 
 use heuristics::SegmentId;
-use trace_format::{Chunk, Event, Seq, SyncFunction};
+use trace_format::{Event, Seq, SyncFunction};
 
 use super::super::first_look::leagues::InLeague;
 use super::super::locks::{self, Action, HeldLock};
@@ -112,7 +112,9 @@ impl ThreadState<'_> {
     /// Something happened besides running blocks.
     pub(super) fn happen(&mut self, event: Event, batch: &mut Batch) {
         // What a thread shares with no other is a part of its lane.
-        if matches!(event, Event::Chunk(_)) && (!self.plan.tells_extents || self.alone.is_some()) {
+        if let Event::Chunk(chunk) = event
+            && (!self.plan.tells_extents || self.alone.is_some() || chunk.is_no_loops())
+        {
             return;
         }
         self.end_repeat(None, batch);
@@ -203,28 +205,6 @@ impl ThreadState<'_> {
             | Event::Fork { .. } => {}
         }
         self.update();
-    }
-
-    /// The thread was given iterations: of a taskloop, if it has just begun to run a piece of one.
-    fn take_chunk(&mut self, chunk: &Chunk, batch: &mut Batch) {
-        let is_piece = self.task_body.take_if(|body| *body == chunk.site.0).is_some();
-        if let Some(number) = if is_piece { self.taskloops.next() } else { None } {
-            let piece = Control::Piece { first: chunk.first(), taskloop: *number };
-            match self.extents.is_open() {
-                true if self.extents.is_fresh() => self.piece = Some((chunk.iterations(), piece)),
-                true => push_piece(batch, chunk.iterations(), piece),
-                false => {}
-            }
-        } else if self.extents.is_open() {
-            let stride = u32::try_from(chunk.stride.unsigned_abs()).unwrap_or(0);
-            // A team's share of a loop is dealt to its threads once more.
-            let iterations = chunk.iterations().filter(|_| !self.plan.distributes.contains(&chunk.site));
-            push_piece(batch, iterations, Control::Chunk { first: chunk.first(), stride });
-            if stride != 0 && !self.plan.choice.marks.is_empty() {
-                let turns = chunk.upper.abs_diff(chunk.lower) / chunk.step.unsigned_abs().max(1);
-                push_control(batch, Control::Turns(turns));
-            }
-        }
     }
 
     fn begin_whole(&mut self, batch: &mut Batch) {
@@ -318,7 +298,8 @@ impl ThreadState<'_> {
         }
     }
 
-    /// Where a thread's whole run is the region, and its teams are told apart: it begins its part of a team's work.
+    /// It begins its part of a team's work: of each, where a thread's whole run is the region; else of those inside of
+    /// an extent.
     fn tell_part(
         &mut self,
         function: SyncFunction,
@@ -331,6 +312,14 @@ impl ThreadState<'_> {
             self.team = team;
             push_control(batch, Control::Part(launch));
             self.tell_team(batch);
+        } else if function == SyncFunction::ParallelBody
+            && self.plan.tells_extents
+            && self.plan.choice.marks.is_empty()
+            && self.alone.is_none()
+            && launch.is_some()
+        {
+            self.parts.push(self.stack.height());
+            push_control(batch, Control::Part(launch));
         }
     }
 
@@ -489,12 +478,4 @@ impl ThreadState<'_> {
             push_control(batch, Control::Release(id));
         }
     }
-}
-
-/// What a thread was given, behind the number of its iterations.
-pub(super) fn push_piece(batch: &mut Batch, iterations: Option<u64>, given: Control) {
-    if let Some(number) = iterations {
-        push_control(batch, Control::Iterations(number));
-    }
-    push_control(batch, given);
 }

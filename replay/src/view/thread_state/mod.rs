@@ -8,6 +8,7 @@
 //! and over (`turns.rs`); in pieces, where an extent of a function begins or ends in it (`in_pieces.rs`); or segment by
 //! segment (`in_parts.rs`), which is right for every block. Each of the others says what it buys.
 
+mod chunks;
 mod counts;
 mod events;
 mod expected;
@@ -282,7 +283,7 @@ impl<'a> ThreadState<'a> {
             push_control(batch, Control::Begin { after, part });
             self.tell_team(batch);
             if let Some((iterations, piece)) = self.piece.take() {
-                events::push_piece(batch, iterations, piece);
+                chunks::push_piece(batch, iterations, piece);
             }
         }
         // One that is inside of another goes on with the thread's stack; where the stream is cut, it counts from there.

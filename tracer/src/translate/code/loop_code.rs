@@ -32,8 +32,18 @@ pub fn note_chunk(code: &mut Assembler, call: LoopCall) {
         code.raw(&READ);
         code.store_slot(slot::CHUNK_LAST, register::RCX);
     }
-    // No number of the hook: translations may be thrown away before the call returns.
-    code.load_constant(register::RCX, u64::from(call.form()));
+    // No number of the hook: translations may be thrown away before the call returns. What clang shares out stands
+    // above the form.
+    if call.is_static() {
+        code.copy(register::RCX, register::ARGUMENTS[0]);
+        code.raw(&[0x48, 0x8d, 0x49, LoopCall::KIND_AT]); // lea rcx, [rcx + KIND_AT]
+        code.raw(&READ);
+        code.raw(&[0x0f, 0xb6, 0xc9]); // movzx ecx, cl
+        code.raw(&[0x88, 0xcd]); // mov ch, cl
+        code.raw(&[0xb1, call.form()]); // mov cl, form
+    } else {
+        code.load_constant(register::RCX, u64::from(call.form()));
+    }
     code.store_slot(slot::CHUNK_FORM, register::RCX);
     code.copy(register::RCX, register::RSP);
     code.raw(&[0x48, 0xf7, 0xd1]); // not rcx

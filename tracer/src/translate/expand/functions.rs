@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use trace_format::Event;
+use trace_format::{Event, SyncFunction};
 
 use super::{Expander, Stream, wide};
 use crate::images::modules::regions;
@@ -68,12 +68,18 @@ impl Expander {
                 recorder.begin_alone(stream.id, &mut stream.sync, (pc.0, caller), &code.modules);
             }
             Role::EndsAlone => recorder.end_alone(stream.id, &mut stream.sync),
+            Role::BeginsTask => {
+                let routine = read.first().copied().unwrap_or(0);
+                recorder.begin_task(stream.id, &mut stream.sync, (routine, registers.rdx), &code.modules);
+            }
+            Role::EndsTask => recorder.end_task(stream.id, &mut stream.sync),
             Role::Sync { function, object, argument } => {
-                if !stream.sync.enter(function, stream.sp) {
-                    return;
-                }
                 let object = object.value(&registers, 0, &read);
                 let argument = argument.value(&registers, stream.team_size, &read);
+                let has_begun = function == SyncFunction::TaskBody && stream.sync.has_begun(argument);
+                if has_begun || !stream.sync.enter(function, stream.sp) {
+                    return;
+                }
                 recorder.enter(stream.id, function, object, argument, &code.modules);
                 let piece = |call: TaskCall| call.piece(code.modules.pc(pc.0), &read, code.taskloops.contains(&pc.0));
                 if let Some(piece) = role.task().and_then(piece) {

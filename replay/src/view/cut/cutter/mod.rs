@@ -2,10 +2,12 @@
 //! those of a thread do.
 
 mod accesses;
+mod inner_teams;
 mod shown;
 
 use std::collections::BTreeSet;
 
+use self::inner_teams::Around;
 use super::chunks::{At, Chunks};
 use super::counts::{Counts, Told};
 use super::iterations::loops::LoopPlan;
@@ -81,6 +83,8 @@ pub(super) struct Cutter<'a, 'k> {
     times: Vec<u32>,
     /// The loop whose chunks the thread is handed, and the level there.
     dispatch: Option<(u32, u32)>,
+    /// What of this goes on behind each region inside of the team's that the thread is in.
+    around: Vec<Around>,
     /// What it was given of a loop, and what it runs of that; of calls, the thread's last event before this one.
     chunks: Chunks,
     /// The piece of a taskloop that it runs.
@@ -115,6 +119,7 @@ impl<'a, 'k> Cutter<'a, 'k> {
             launch: Launch { generation, ..Launch::default() },
             times: vec![0; loops],
             dispatch: None,
+            around: Vec::new(),
             chunks: Chunks::default(),
             piece: None,
             order: 0,
@@ -168,7 +173,9 @@ impl<'a, 'k> Cutter<'a, 'k> {
                 self.chunks.give(first, stride);
             }
             Control::Iterations(number) => self.chunks.tell(number),
-            Control::Turns(_) | Control::Part(_) | Control::PartEnd => {}
+            Control::Turns(_) => {}
+            Control::Part(team) => self.begin_part(team),
+            Control::PartEnd => self.end_part(),
             Control::Piece { first, taskloop } => {
                 self.compare();
                 self.piece = Some(Piece { taskloop, first, level: None });
@@ -225,6 +232,7 @@ impl<'a, 'k> Cutter<'a, 'k> {
         self.dispatch = None;
         self.chunks.forget(None);
         (self.piece, self.order) = (None, 0);
+        self.around.clear();
         if matches!(self.rule, Rule::Extents) {
             self.chunks.forget(Some((after.0 as i64, 0)));
             self.begin_lane(Launch { generation: self.launch.generation, ..Launch::default() })?;

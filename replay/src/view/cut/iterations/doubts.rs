@@ -2,12 +2,13 @@
 
 use flowgraph::LoopId;
 use heuristics::SegmentTable;
+use machine::Condition;
 use trace_format::{Pc, Trace};
 
 use super::super::counts::{Counts, Told};
 use super::super::named;
 use super::given::Given;
-use super::loops::LoopsOf;
+use super::loops::{LoopsOf, segment_of_place};
 use super::turns::Turns;
 use crate::view::first_look::code::calls;
 use crate::view::{View, WhichLoops};
@@ -21,6 +22,8 @@ pub(super) struct Asked<'a> {
     pub pieces: &'a [Pc],
     pub one_each: &'a [LoopId],
     pub turns: &'a [Turns],
+    /// Whether it is unknown which team some threads were in.
+    pub is_unsure: bool,
 }
 
 /// Why turns may be other things than iterations, or not all of them.
@@ -43,8 +46,8 @@ pub(super) enum About {
 
 /// What speaks against each turn of these loops being an iteration, and their being all.
 pub(super) fn doubts(trace: &Trace, asked: &Asked, given: &Given, counts: &Counts) -> Vec<Doubt> {
-    let Asked { which, wanted, loops, pieces, one_each, turns, segments } = asked;
-    let Counts { told, missed, .. } = counts;
+    let Asked { which, wanted, loops, pieces, one_each, turns, segments, is_unsure } = asked;
+    let Counts { told, missed, split, .. } = counts;
     let mut all: Vec<Doubt> = Vec::new();
     let mut add = |about: About, why: String| all.push(Doubt { about, why });
     let at = |id: LoopId| named(trace, loops.ends(id, segments).0);
@@ -114,13 +117,33 @@ pub(super) fn doubts(trace: &Trace, asked: &Asked, given: &Given, counts: &Count
             ),
         );
     }
-    if is_worksharing && *missed > 0 {
+    if is_worksharing && *missed > 0 && *split == 0 {
         add(
             About::Missed,
             format!(
                 "{missed} iterations that the runtime gave out are in no lane: the compiler may have unrolled their \
                  loop; {PLAINLY}, or name the loop with --loop"
             ),
+        );
+    }
+    if *split > 0 {
+        add(
+            About::All,
+            format!(
+                "{split} times an iteration started threads, and what these ran of it is in other lanes: trace the \
+                 program with OMP_MAX_ACTIVE_LEVELS=1, or name the loop inside with --loop"
+            ),
+        );
+    }
+    if *is_unsure {
+        add(About::All, SIDE_BY_SIDE.to_owned());
+    }
+    if is_worksharing && was_cancelled(trace, loops, segments) {
+        add(
+            About::All,
+            "a loop was cancelled: which of its iterations ran is chance; run the program with OMP_CANCELLATION=false \
+             and trace again"
+                .to_owned(),
         );
     }
     for id in given.with_barriers.iter().filter(|_| is_worksharing) {
@@ -165,6 +188,28 @@ pub(super) fn doubts(trace: &Trace, asked: &Asked, given: &Given, counts: &Count
     all
 }
 
+/// Whether a thread was told that what it runs was cancelled: behind the call that says so, it took the side of a
+/// result that is not 0.
+fn was_cancelled(trace: &Trace, loops: &LoopsOf, segments: &SegmentTable) -> bool {
+    let of_place = segment_of_place(segments);
+    let asks = |name: &str| {
+        ["GOMP_cancel", "GOMP_cancellation_point", "__kmpc_cancel", "__kmpc_cancellationpoint"]
+            .contains(&name.split('@').next().unwrap_or(name))
+    };
+    calls(trace, segments).filter(|(_, name)| asks(name)).any(|(id, _)| {
+        let behind = segments.listing(id).last().and_then(|call| loops.node_at(call.next_pc()));
+        let branch = behind.and_then(|node| segments.listing(of_place[node.index()]).last());
+        let (Some(node), Some(branch)) = (behind, branch) else { return false };
+        let side = match branch.condition() {
+            Condition::Equal => Some(branch.next_pc()),
+            Condition::NotEqual => branch.target(),
+            _ => None,
+        };
+        let ran = side.and_then(|side| loops.node_at(side));
+        ran.is_some_and(|side| loops.ran(node).contains(&side))
+    })
+}
+
 /// What is said of them, where these loops are left out.
 pub(super) fn said(doubts: Vec<Doubt>, left_out: &[String]) -> Vec<String> {
     let (of_loops, others): (Vec<Doubt>, Vec<Doubt>) =
@@ -186,6 +231,10 @@ pub(super) fn said(doubts: Vec<Doubt>, left_out: &[String]) -> Vec<String> {
     all.extend(others.into_iter().map(|doubt| doubt.why));
     all
 }
+
+/// Where the team of some threads is unknown.
+pub(in crate::view::cut) const SIDE_BY_SIDE: &str = "several threads forked the same region at the same time, and which others were whose team is not known: lanes are \
+     iterations, but may share warps with those of another team; run it without nested parallelism";
 
 /// Of so many doubts about loops the reasons are told.
 const MOST_SAID: usize = 3;

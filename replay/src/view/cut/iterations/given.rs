@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 use trace_format::{Kind, Pc};
 
 use super::loops::{LoopsOf, segment_of_place};
-use super::values::{CONSTANT, COUNT, MIXED, NUMBER, REST, SHARE, STEPPED, State, power_of_rest};
+use super::values::{ANSWER, CONSTANT, COUNT, MIXED, NUMBER, REST, SHARE, STEPPED, State, power_of_rest};
 
 /// Loops whose end hangs on what a runtime gave.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,6 +46,10 @@ pub(super) struct Given {
     pub asking_for_rest: Vec<Option<Pc>>,
     /// The branches that compare what a runtime gave.
     pub tests: Tests,
+    /// The branches that ask whether the runtime has given a chunk.
+    pub answers: BTreeSet<NodeId>,
+    /// Where memory is read at an address that hangs on the number of the thread, or of an iteration.
+    pub looks: BTreeSet<NodeId>,
 }
 
 /// Branches that compare what a runtime gave.
@@ -99,12 +103,12 @@ impl Given {
     /// The outermost such loops of the functions that begin at these addresses, and of `pieces`, which are given a part
     /// of a taskloop.
     /// `alone` says whether a function's forks are of one thread only.
-    /// `called` gives the name of the function that a call's target is, `function_of` the one that holds an address.
+    /// `called` gives the name of the function that a call is of, `function_of` the one that holds an address.
     pub fn of(
         loops: &LoopsOf,
         (functions, pieces, alone): (&[Pc], &[Pc], &dyn Fn(Pc) -> bool),
         segments: &SegmentTable,
-        called: &dyn Fn(Pc) -> Option<String>,
+        called: &dyn Fn(Instruction) -> Option<String>,
         function_of: &dyn Fn(Pc) -> Option<Pc>,
     ) -> Given {
         let graph = loops.graph();
@@ -115,7 +119,8 @@ impl Given {
         let mut states: Vec<Option<State>> = vec![None; graph.node_count()];
         let mut ends: FxHashMap<(LoopId, NodeId), [Option<i64>; 2]> = FxHashMap::default();
         let mut left = Vec::new();
-        let (mut modulo, mut rests) = (BTreeSet::new(), BTreeSet::new());
+        let (mut modulo, mut rests, mut looks) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        let mut answers = BTreeSet::new();
         for function in functions.iter().chain(pieces) {
             let Some(node) = loops.node_at(*function) else { continue };
             let mut state = State::default();
@@ -144,11 +149,14 @@ impl Given {
                 }
                 let counts = state.value(instruction.operand(0), instruction).from;
                 modulo.extend(power_of_rest(counts, instruction).map(|power| (node, power)));
-                let name = instruction.kind().is_call().then(|| called(instruction.target()?)).flatten();
+                if state.looks_by_number(instruction) {
+                    looks.insert(node);
+                }
+                let name = instruction.kind().is_call().then(|| called(instruction)).flatten();
                 if name.as_deref().is_some_and(is_barrier) {
                     loops.around(node).for_each(|id| facts.entry(id).or_default().meets = true);
                 }
-                if name.as_deref().is_some_and(|name| name.starts_with("__kmpc_fork_call")) {
+                if name.as_deref().is_some_and(is_fork) {
                     forking.push(function_of(instruction.pc()));
                     let is_alone = function_of(instruction.pc()).is_some_and(alone);
                     let around = loops.around(node).filter(|_| !is_alone);
@@ -173,6 +181,9 @@ impl Given {
             let compared = state.compared[0] | state.compared[1];
             if is_branch && compared & REST != 0 {
                 rests.insert(node);
+            }
+            if is_branch && compared & ANSWER != 0 {
+                answers.insert(node);
             }
             if is_branch && compared & (NUMBER | SHARE) != 0 {
                 let test = tests.entry(node).or_default();
@@ -203,7 +214,7 @@ impl Given {
             }
         }
         let of = |id: LoopId| facts.get(&id).copied().unwrap_or_default();
-        let mut given = Given { tests: Tests(tests), ..Given::default() };
+        let mut given = Given { tests: Tests(tests), looks, answers, ..Given::default() };
         let is_shared = |id: LoopId| {
             let Facts { ends_by_number, by_two, steps_by_count, runs_on, forks, meets, .. } = of(id);
             ends_by_number && !forks && !meets && (!runs_on || by_two || steps_by_count)
@@ -313,6 +324,11 @@ fn ahead(ends: impl Iterator<Item = [Option<i64>; 2]>) -> Option<i64> {
     });
     let first = all.next()??;
     all.all(|by| by == Some(first)).then_some(first)
+}
+
+/// Whether the function of this name starts a team of threads.
+fn is_fork(name: &str) -> bool {
+    name.starts_with("__kmpc_fork_call") || name.starts_with("GOMP_parallel")
 }
 
 /// Whether the function of this name has all threads of a team wait for each other.

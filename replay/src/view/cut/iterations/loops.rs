@@ -121,6 +121,11 @@ impl<'a> LoopsOf<'a> {
         &self.graph
     }
 
+    /// Where lanes went from a node.
+    pub fn ran(&self, node: NodeId) -> &[NodeId] {
+        self.flow.graph().map_or(&[], |graph| graph.successors(node))
+    }
+
     /// The node that begins at this address, if one does.
     pub fn node_at(&self, pc: Pc) -> Option<NodeId> {
         self.flow.place_at(pc).map(|place| NodeId(place.0))

@@ -11,10 +11,12 @@ mod merging;
 mod turns;
 mod values;
 
+pub(in crate::view::cut) use self::doubts::SIDE_BY_SIDE;
 pub use self::loops::LoopRan;
 pub use self::merging::{GUARDS, Merging};
 use flowgraph::LoopId;
 use heuristics::{SegmentId, SegmentTable};
+use machine::Instruction;
 use trace_format::{Pc, Trace};
 
 use self::doubts::{About, Asked, MOST_UNSURE, Weights, doubts, said};
@@ -26,7 +28,7 @@ use super::counts::Counts;
 use super::cutter::Rule;
 use super::{Made, Order, cut, described, named};
 use crate::survey::Survey;
-use crate::view::first_look::code::{called, calls};
+use crate::view::first_look::code::{called, calls, name_of};
 use crate::view::{View, WhichLoops};
 use crate::{Error, Result};
 
@@ -39,14 +41,18 @@ pub(in crate::view) fn into_turns(view: &View, which: &WhichLoops, bodies: &[Pc]
     let segments = view.segments();
     let survey = Survey::new(view, true)?;
     let loops = LoopsOf::of_functions(&survey.control_flow, segments).ok_or_else(|| no_loop(which))?;
-    let name_of = |pc: Pc| Some(view.trace.symbol_of(pc).filter(|symbol| symbol.pc == pc)?.name.clone());
+    let name_of = |pc: Pc| name_of(&view.trace, pc).map(str::to_owned);
     let function_of = |pc: Pc| view.trace.symbol_of(pc).map(|symbol| symbol.pc);
     let functions = asking(view, bodies);
     // With debug information clang's body of a region calls one of nearly that name, which has its code.
     let plain_name = |function: Pc| Some(name_of(function)?.replace("_debug__", ""));
     let alone: Vec<String> = view.plan.episodes.forks_alone.iter().filter_map(|body| plain_name(*body)).collect();
     let alone = |function: Pc| plain_name(function).is_some_and(|name| alone.contains(&name));
-    let given = |loops: &LoopsOf| Given::of(loops, (&functions, pieces, &alone), segments, &name_of, &function_of);
+    let called = |call: Instruction| {
+        let shares_sections = view.plan.shares_sections.contains(&call.next_pc());
+        call.target().filter(|_| !shares_sections).and_then(name_of)
+    };
+    let given = |loops: &LoopsOf| Given::of(loops, (&functions, pieces, &alone), segments, &called, &function_of);
     let mut loops = loops;
     let mut found = given(&loops);
     let ways_back = found.ways_back(&loops, &function_of);
@@ -112,6 +118,8 @@ pub(in crate::view) fn into_turns(view: &View, which: &WhichLoops, bodies: &[Pc]
         tests: &given.tests,
         given: &given.loops,
         cyclic: &given.cyclic,
+        answers: &given.answers,
+        looks: &given.looks,
         writes: &writes,
     };
     let of_copies = copies::Finder { loops: &loops, segments, given: &given };
@@ -138,7 +146,8 @@ pub(in crate::view) fn into_turns(view: &View, which: &WhichLoops, bodies: &[Pc]
     };
     let mut made = cut_into(&wanted, &turns)?;
     let doubts_of = |wanted: &[LoopId], turns: &[Turns], counts: &Counts| {
-        let asked = Asked { which, wanted, loops: &loops, segments, pieces, one_each: &one_each, turns };
+        let is_unsure = view.plan.episodes.is_unsure;
+        let asked = Asked { which, wanted, loops: &loops, segments, pieces, one_each: &one_each, turns, is_unsure };
         doubts(&view.trace, &asked, &given, counts)
     };
     let mut doubts = doubts_of(&wanted, &turns, &made.2);

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use flowgraph::{LoopId, NodeId, reached};
 use heuristics::{ControlFlow, PlaceId, SegmentId, SegmentTable};
-use machine::{Operand, Operator, Step};
+use machine::{Instruction, Operand, Operator, Step};
 use trace_format::Kind;
 
 use super::copies::Copies;
@@ -68,6 +68,10 @@ pub(super) struct Finder<'a> {
     pub given: &'a [LoopId],
     /// Those of them of which each turn may be a chunk.
     pub cyclic: &'a [LoopId],
+    /// Branches that ask whether the runtime has given a chunk.
+    pub answers: &'a BTreeSet<NodeId>,
+    /// Where memory is read at an address that hangs on an iteration's number.
+    pub looks: &'a BTreeSet<NodeId>,
     /// Whether a segment writes to memory other than the frame.
     pub writes: &'a dyn Fn(SegmentId) -> bool,
 }
@@ -87,7 +91,7 @@ impl Finder<'_> {
             let is_ahead = *next != header && ahead.contains(test);
             let ahead: Vec<NodeId> = ahead.into_iter().take_while(|node| node != test).chain([*test]).collect();
             // An iteration that finds nothing to do only looks, and counts before the test.
-            let works = |node: &&NodeId| self.does_more(of_place[node.index()]);
+            let works = |node: &&NodeId| self.does_more(**node, &of_place);
             let row: Vec<SegmentId> = ahead.iter().map(|node| of_place[node.index()]).collect();
             let is_idle = || {
                 self.counts_on(&row)
@@ -307,6 +311,16 @@ impl Finder<'_> {
                 tests.push((node, *goes));
             }
         }
+        // Of a chunk that the runtime has given no test asks first whether it has any iteration.
+        let is_stepped = |(test, _): &(NodeId, NodeId)| self.tests.of(*test).is_some_and(|test| test.is_stepped);
+        if tests.iter().all(is_stepped) {
+            for node in graph.nodes().filter(|node| in_front(*node) && self.answers.contains(node)) {
+                let mut goes = graph.successors(node).iter().filter(|next| leads(**next));
+                if let (Some(goes), None) = (goes.next(), goes.next()) {
+                    tests.push((node, *goes));
+                }
+            }
+        }
         for (test, goes) in &tests {
             if !in_front(*goes) {
                 continue;
@@ -319,7 +333,7 @@ impl Finder<'_> {
                 let is_stepped = self.tests.of(*next).is_some_and(|test| test.is_stepped);
                 // An iteration stands between them only where more is done than to compare.
                 let between = || behind_it(*goes, &|node| in_front(node) && node != *next);
-                let does = |node: NodeId| self.does_more(of_place[node.index()]);
+                let does = |node: NodeId| self.does_more(node, &of_place);
                 next != test && behind.contains(next) && is_stepped && (does(*next) || between().into_iter().any(does))
             };
             let next: BTreeSet<NodeId> = tests.iter().filter(is_next).map(|(next, _)| *next).collect();
@@ -340,13 +354,14 @@ impl Finder<'_> {
         turns.begins.retain(|node| !turns.aside.contains(node));
     }
 
-    /// Whether a segment calls, writes, or reads memory outside of the frame, or works with vectors.
-    fn does_more(&self, segment: SegmentId) -> bool {
+    /// Whether a node calls, writes, reads what is an iteration's own, or works with vectors.
+    fn does_more(&self, node: NodeId, of_place: &[SegmentId]) -> bool {
+        let segment = of_place[node.index()];
+        let is_of_vectors =
+            |instruction: Instruction| instruction.uses().iter().any(|used| !used.part.register.is_general());
         self.works(segment)
-            || self.segments.listing(segment).iter().flatten().any(|instruction| {
-                instruction.memory().iter().any(|memory| !memory.is_in_frame())
-                    || instruction.uses().iter().any(|used| !used.part.register.is_general())
-            })
+            || self.looks.contains(&node)
+            || self.segments.listing(segment).iter().flatten().any(is_of_vectors)
     }
 }
 

@@ -7,8 +7,8 @@ use trace_format::SpEffect;
 /// Where a value comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Value {
-    /// Bits: see [`NUMBER`], [`COUNT`] and [`SHARE`].
-    pub from: u8,
+    /// Bits: see [`NUMBER`] and those behind it.
+    pub from: u16,
     /// How often the thread's number is in it, where it is a sum: as long as that is known.
     pub times: Option<i64>,
     /// How far it is from what the runtime gave, or from what was made of that without constants: as long as that is
@@ -19,25 +19,27 @@ pub(super) struct Value {
 }
 
 /// The number of the thread, or a bound that it was given.
-pub(super) const NUMBER: u8 = 1;
+pub(super) const NUMBER: u16 = 1;
 /// How many threads the team has, or what a runtime says of the way from one chunk to the next.
-pub(super) const COUNT: u8 = 2;
+pub(super) const COUNT: u16 = 2;
 /// A thread's share: what was divided by the number of threads.
-pub(super) const SHARE: u8 = 4;
+pub(super) const SHARE: u16 = 4;
 /// A constant was added to the number or bound.
-pub(super) const STEPPED: u8 = 8;
+pub(super) const STEPPED: u16 = 8;
 /// It is some bits of such a value, or mixed with others: no bound, but what an iteration made of its number.
-pub(super) const MIXED: u8 = 16;
+pub(super) const MIXED: u16 = 16;
 /// It is compared with a constant.
-pub(super) const CONSTANT: u8 = 32;
+pub(super) const CONSTANT: u16 = 32;
 /// It is how far one such value is from another: how many iterations there are.
-pub(super) const DISTANCE: u8 = 64;
+pub(super) const DISTANCE: u16 = 64;
 /// It is the rest of how many iterations there are, by a power of two.
-pub(super) const REST: u8 = 128;
+pub(super) const REST: u16 = 128;
+/// It says whether the runtime has given a chunk.
+pub(super) const ANSWER: u16 = 256;
 
 /// Of a value that comes from there: what power of two an instruction takes it modulo, if it says how many iterations
 /// there are.
-pub(super) fn power_of_rest(from: u8, instruction: Instruction) -> Option<i64> {
+pub(super) fn power_of_rest(from: u16, instruction: Instruction) -> Option<i64> {
     let (Operation::And | Operation::Test, Operand::Constant(mask)) = (instruction.operation(), instruction.operand(1))
     else {
         return None;
@@ -51,7 +53,7 @@ const MOST_BYTES: i64 = 1 << 16;
 
 impl Value {
     /// What a runtime gave.
-    fn given(from: u8) -> Value {
+    fn given(from: u16) -> Value {
         Value { from, added: Some(0), ..Value::default() }
     }
 
@@ -88,7 +90,7 @@ pub(super) struct State {
     pub registers: [Value; 16],
     pub slots: FxHashMap<(u32, i64), Value>,
     /// Where the two values come from that were compared last, and how far they are from numbers.
-    pub compared: [u8; 2],
+    pub compared: [u16; 2],
     pub distances: [Option<i64>; 2],
 }
 
@@ -98,8 +100,9 @@ enum Gives {
     Number,
     /// Its result is the number of threads.
     Count,
-    /// It leaves bounds where its arguments point.
-    Bounds,
+    /// It leaves bounds where its arguments point, and where the first so many on the stack do, what comes from there;
+    /// `may_fail`: its result says whether there were any.
+    Bounds { on_stack: i64, from: u16, may_fail: bool },
 }
 
 /// By the name of a function of a runtime.
@@ -107,12 +110,28 @@ fn gives(name: &str) -> Option<Gives> {
     match name.split('@').next().unwrap_or(name) {
         "omp_get_thread_num" | "omp_get_team_num" => Some(Gives::Number),
         "omp_get_num_threads" | "omp_get_num_teams" => Some(Gives::Count),
-        name if name.starts_with("__kmpc_for_static_init") || name.starts_with("__kmpc_dist_for_static_init") => {
-            Some(Gives::Bounds)
+        // The way to the next chunk; that one has the bound of the whole team in front of it.
+        name if name.starts_with("__kmpc_for_static_init") => {
+            Some(Gives::Bounds { on_stack: 1, from: COUNT, may_fail: false })
         }
-        name if name.starts_with("__kmpc_dispatch_next") => Some(Gives::Bounds),
-        name if name.starts_with("GOMP_loop_") && (name.ends_with("_next") || name.ends_with("_start")) => {
-            Some(Gives::Bounds)
+        name if name.starts_with("__kmpc_dist_for_static_init") => {
+            Some(Gives::Bounds { on_stack: 2, from: COUNT, may_fail: false })
+        }
+        name if name.starts_with("__kmpc_dispatch_next")
+            || name.starts_with("GOMP_loop_") && name.ends_with("_next") =>
+        {
+            Some(Gives::Bounds { on_stack: 0, from: NUMBER, may_fail: true })
+        }
+        // Those with seven and eight arguments: the bound behind the last iteration, and perhaps the first one.
+        name if name.starts_with("GOMP_loop_") && name.ends_with("_start") => {
+            let on_stack = match (name.contains("_ull_"), name.contains("doacross")) {
+                (_, true) => 0,
+                _ if name == "GOMP_loop_ull_start" || name == "GOMP_loop_ull_ordered_start" => 2,
+                (true, _) if !name.contains("runtime") => 1,
+                _ if name == "GOMP_loop_start" || name == "GOMP_loop_ordered_start" => 1,
+                _ => 0,
+            };
+            Some(Gives::Bounds { on_stack, from: NUMBER, may_fail: true })
         }
         _ => None,
     }
@@ -125,8 +144,6 @@ pub(super) fn is_asked(name: &str) -> bool {
 
 /// Those of arguments: `rdi`, `rsi`, `rdx`, `rcx`, `r8`, `r9`.
 const ARGUMENTS: [usize; 6] = [7, 6, 2, 1, 8, 9];
-/// Slots above the stack pointer that a call's further arguments take.
-const FURTHER_ARGUMENTS: i64 = 4;
 
 impl State {
     pub fn meet(&mut self, other: &State) -> bool {
@@ -183,6 +200,14 @@ impl State {
             }
             Operand::Constant(_) | Operand::Several => {}
         }
+    }
+
+    /// Whether an instruction reads memory outside of the frame at an address that hangs on the thread's number.
+    pub fn looks_by_number(&self, instruction: Instruction) -> bool {
+        instruction.memory().iter().filter(|memory| memory.access.reads && !memory.is_in_frame()).any(|memory| {
+            let parts = [memory.base, memory.index].into_iter().flatten();
+            parts.into_iter().any(|part| self.register(part.register).from & (NUMBER | SHARE) != 0)
+        })
     }
 
     /// The instruction runs; `called` is the name of the function that it calls.
@@ -369,23 +394,24 @@ impl State {
     }
 
     fn call(&mut self, gives: Option<Gives>) {
-        if matches!(gives, Some(Gives::Bounds)) {
+        if let Some(Gives::Bounds { on_stack, from, .. }) = gives {
             let pointed = ARGUMENTS.iter().filter_map(|register| self.registers[*register].slot);
             let bounds: Vec<(u32, i64)> = pointed.collect();
             let further = self.registers[Register::SP.index()]
                 .slot
                 .into_iter()
-                .flat_map(|(frame, sp)| (0..FURTHER_ARGUMENTS).map(move |index| (frame, sp + 8 * index)));
+                .flat_map(|(frame, sp)| (0..on_stack).map(move |index| (frame, sp + 8 * index)));
             let steps: Vec<(u32, i64)> = further.filter_map(|slot| self.slots.get(&slot)?.slot).collect();
             let given = |from| move |slot| (slot, Value::given(from));
             self.slots.extend(bounds.into_iter().map(given(NUMBER)));
-            self.slots.extend(steps.into_iter().map(given(COUNT)));
+            self.slots.extend(steps.into_iter().map(given(from)));
         }
         // Nobody reads a register that the callee may have changed; which it leaves alone its own code decides.
         self.compared = [0; 2];
         let from = match gives {
             Some(Gives::Number) => NUMBER,
             Some(Gives::Count) => COUNT,
+            Some(Gives::Bounds { may_fail: true, .. }) => ANSWER,
             _ => 0,
         };
         self.registers[Register::AX.index()] = Value { times: Some(1), ..Value::given(from) };

@@ -95,7 +95,12 @@ impl Choice {
         if (&options.lanes, &options.region) == (&Lanes::Tasks, &Region::Auto) {
             return tasks_of_openmp(trace, threads, &bodies(threads));
         }
-        let mut chosen = choose(&options.region, trace, threads, is_text);
+        let is_of_teams = options.lanes == Lanes::Iterations(WhichLoops::Worksharing);
+        let mut chosen = match (&options.region, is_of_teams && team_bodies(threads).next().is_some()) {
+            // Whoever else runs, OpenMP's loops are those of its teams.
+            (Region::Auto, true) => Ok(parallel_bodies(trace, threads, &start_routines(trace, threads))),
+            _ => choose(&options.region, trace, threads, is_text),
+        };
         if let (Lanes::Calls, Ok(Choice { rule, .. })) = (&options.lanes, &mut chosen) {
             rule.by_stack = !rule.entries.is_empty() && rule.exits.is_none();
         }
