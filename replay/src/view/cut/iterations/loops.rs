@@ -1,6 +1,6 @@
 //! The loops of a trace: natural loops of the graph of what lanes ran, found by an address.
 
-use flowgraph::{Builder, Graph, LoopId, Loops, NodeId, reached};
+use flowgraph::{Builder, Dominators, Graph, LoopId, Loops, NodeId, reached};
 use heuristics::{ControlFlow, PlaceId, Segment, SegmentId, SegmentTable};
 use machine::Instruction;
 use rustc_hash::FxHashMap;
@@ -9,13 +9,14 @@ use trace_format::{Kind, Pc};
 use super::copies::{Copies, Part};
 use super::counter::LoopCounter;
 use super::merging::{Merging, Trips};
+use super::spread::{Recorder, Spread};
 use super::turns::Turns;
 use crate::lanes::brief::Brief;
 use crate::view::LoopTaken;
 use crate::{Code, Unit};
 
 /// A loop that ran.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct LoopRan {
     /// Where its turns begin: the first instruction of its header.
     pub header: Pc,
@@ -33,6 +34,21 @@ pub struct LoopRan {
     pub gpu_tenths: u64,
     /// What it would be to make one loop of it and the one around it, where it is the only one there and holds none.
     pub merging: Option<Merging>,
+    /// How its turns differ among lanes, where it is in another loop and that was asked for.
+    pub spread: Option<Spread>,
+    /// The arms of branches in its turns and in no loop further in, where their spread was asked for.
+    pub arms: Vec<ArmRan>,
+}
+
+/// An arm of a branch that ran: not every turn of the loop around it comes there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ArmRan {
+    /// Its first instruction.
+    pub at: Pc,
+    /// What a lane runs of it each time, in a GPU's instructions.
+    pub body: f64,
+    /// How the turns that take it differ among lanes.
+    pub spread: Spread,
 }
 
 impl LoopRan {
@@ -299,11 +315,7 @@ impl<'a> LoopsOf<'a> {
             header: self.first(id),
             back: self.back(id, segments, &of_place),
             depth: self.loops.depth(self.loops.header(id)),
-            entries: 0,
-            turns: 0,
-            instructions: 0,
-            gpu_tenths: 0,
-            merging: None,
+            ..LoopRan::default()
         };
         self.loops.ids().map(ran).collect()
     }
@@ -345,19 +357,68 @@ impl<'a> LoopsOf<'a> {
         (self.first(id), self.back(id, segments, &segment_of_place(segments)))
     }
 
-    /// A count of all loops, with nothing counted yet.
-    pub fn count(&self, segments: &SegmentTable, briefs: Vec<Brief>) -> LoopCounter {
+    /// A count of all loops, with nothing counted yet; if their spread is asked for, of arms, too.
+    pub fn count(&self, segments: &SegmentTable, briefs: Vec<Brief>, spreads: bool) -> LoopCounter {
         let ids: Vec<LoopId> = self.loops.ids().collect();
         let turns: Vec<Turns> = ids.iter().map(|id| Turns::at_header(self, *id)).collect();
-        LoopCounter {
+        let mut counter = LoopCounter {
             plan: self.plan((&ids, &turns), segments, &|_| false, &|_| false, &|_| false),
             found: self.all(segments),
+            loops: ids.len() as u32,
             inside: self.inside_alone(&ids),
             trips: vec![Trips::default(); ids.len()],
             briefs,
             active: Vec::new(),
             level: 1,
+            recorder: None,
+        };
+        if spreads {
+            self.record(&ids, &mut counter);
         }
+        counter
+    }
+
+    /// Has the spread of loops in others recorded, and of arms.
+    fn record(&self, ids: &[LoopId], counter: &mut LoopCounter) {
+        let number = |of: LoopId| ids.iter().position(|id| *id == of).map(|number| number as u32);
+        let place = |around: LoopId| {
+            let region = std::iter::successors(Some(around), |of| self.parent(*of)).last()?;
+            Some((number(around)?, number(region)?))
+        };
+        let of_loop = |id: &LoopId| self.parent(*id).filter(|_| !self.loops.is_irreducible(*id)).and_then(place);
+        let mut places: Vec<Option<(u32, u32)>> = ids.iter().map(of_loop).collect();
+        for (arm, around, body) in self.arms() {
+            let (Some(of), back) = (place(around), self.first(around)) else { continue };
+            let number = places.len() as u32;
+            let header = self.flow.start(PlaceId(arm.0));
+            counter.found.push(LoopRan { header, back, depth: self.loops.depth(arm), ..LoopRan::default() });
+            counter.inside.push(None);
+            counter.trips.push(Trips::default());
+            counter.plan.of[arm.index()].heads = Some(number);
+            body.iter().for_each(|node| counter.plan.of[node.index()].in_loops.push(number));
+            places.push(Some(of));
+        }
+        counter.recorder = Some(Recorder::new(&places));
+    }
+
+    /// The arms of branches that not every turn of the loop around them takes: where they begin, that loop, and what
+    /// they hold.
+    fn arms(&self) -> Vec<(NodeId, LoopId, Vec<NodeId>)> {
+        let (graph, loops) = (&self.graph, &self.loops);
+        let dominators = Dominators::of(graph);
+        let mut arms = Vec::new();
+        for around in loops.ids().filter(|of| !loops.is_irreducible(*of)) {
+            let own = loops.members(around).iter().filter(|node| loops.innermost(**node) == Some(around));
+            for arm in own.filter(|node| **node != loops.header(around)) {
+                let [branch] = graph.predecessors(*arm) else { continue };
+                let is_all = || loops.latches(around).iter().all(|latch| dominators.dominates(*arm, *latch));
+                if graph.successors(*branch).len() > 1 && !is_all() {
+                    let body = loops.members(around).iter().copied().filter(|node| dominators.dominates(*arm, *node));
+                    arms.push((*arm, around, body.collect()));
+                }
+            }
+        }
+        arms
     }
 
     /// By loop: the one in it, where that is the only one and holds none.

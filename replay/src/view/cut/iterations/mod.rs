@@ -8,11 +8,13 @@ mod doubts;
 mod given;
 pub(super) mod loops;
 mod merging;
+mod spread;
 mod turns;
 mod values;
 
-pub use self::loops::LoopRan;
+pub use self::loops::{ArmRan, LoopRan};
 pub use self::merging::{GUARDS, Merging};
+pub use self::spread::{Paid, Spread, Waited};
 use flowgraph::LoopId;
 use heuristics::{SegmentId, SegmentTable};
 use trace_format::{Pc, Trace};
