@@ -65,7 +65,7 @@ impl LoopCounter {
             && (level > self.level || level == self.level && !place.in_loops.contains(&of))
         {
             self.active.pop();
-            self.recorder.iter_mut().for_each(|recorder| recorder.leave(of));
+            self.recorder.iter_mut().for_each(|recorder| recorder.leave(of, &self.active));
         }
         if let Some(heads) = place.heads {
             let is_in = |one: &Active| one.of == heads && one.level == self.level;
@@ -106,7 +106,7 @@ impl LoopCounter {
     /// The lane is in no loop any more.
     fn leave_all(&mut self) {
         while let Some(Active { of, .. }) = self.active.pop() {
-            self.recorder.iter_mut().for_each(|recorder| recorder.leave(of));
+            self.recorder.iter_mut().for_each(|recorder| recorder.leave(of, &self.active));
         }
         self.level = 1;
     }

@@ -381,22 +381,21 @@ impl<'a> LoopsOf<'a> {
     /// Has the spread of loops in others recorded, and of arms.
     fn record(&self, ids: &[LoopId], counter: &mut LoopCounter) {
         let number = |of: LoopId| ids.iter().position(|id| *id == of).map(|number| number as u32);
-        let place = |around: LoopId| {
-            let region = std::iter::successors(Some(around), |of| self.parent(*of)).last()?;
-            Some((number(around)?, number(region)?))
+        let from = |around: Option<LoopId>| -> Vec<u32> {
+            std::iter::successors(around, |of| self.parent(*of)).filter_map(number).collect()
         };
-        let of_loop = |id: &LoopId| self.parent(*id).filter(|_| !self.loops.is_irreducible(*id)).and_then(place);
-        let mut places: Vec<Option<(u32, u32)>> = ids.iter().map(of_loop).collect();
+        let is_left = |id: &LoopId| self.loops.is_irreducible(*id);
+        let mut places: Vec<Vec<u32>> =
+            ids.iter().map(|id| if is_left(id) { Vec::new() } else { from(self.parent(*id)) }).collect();
         for (arm, around, body) in self.arms() {
-            let (Some(of), back) = (place(around), self.first(around)) else { continue };
-            let number = places.len() as u32;
+            let (number, back) = (places.len() as u32, self.first(around));
             let header = self.flow.start(PlaceId(arm.0));
             counter.found.push(LoopRan { header, back, depth: self.loops.depth(arm), ..LoopRan::default() });
             counter.inside.push(None);
             counter.trips.push(Trips::default());
             counter.plan.of[arm.index()].heads = Some(number);
             body.iter().for_each(|node| counter.plan.of[node.index()].in_loops.push(number));
-            places.push(Some(of));
+            places.push(from(Some(around)));
         }
         counter.recorder = Some(Recorder::new(&places));
     }

@@ -112,7 +112,7 @@ struct Open {
 pub(crate) struct Recorder {
     /// By number: the outermost loop around, where it is a place.
     region: Vec<Option<u32>>,
-    /// By number: the places of whose loop around it is, and those in whose region.
+    /// By number: the places that it holds, and those in whose region.
     around: Vec<Vec<u32>>,
     holds: Vec<Vec<u32>>,
     open: Vec<Option<Open>>,
@@ -124,22 +124,22 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// By number: the loop around it, and the outermost one, where it is a place.
-    pub fn new(places: &[Option<(u32, u32)>]) -> Recorder {
+    /// By number: the loops around it, the innermost first; none where it is no place.
+    pub fn new(places: &[Vec<u32>]) -> Recorder {
         let count = places.len();
         let mut new = Recorder {
-            region: places.iter().map(|place| place.map(|(_, region)| region)).collect(),
+            region: places.iter().map(|around| around.last().copied()).collect(),
             around: vec![Vec::new(); count],
             holds: vec![Vec::new(); count],
             open: vec![None; count],
             records: vec![Records::default(); count],
             left: MOST_RECORDS,
             ran: 0,
-            spread: places.iter().map(|place| place.map(|_| Spread::default())).collect(),
+            spread: places.iter().map(|around| (!around.is_empty()).then(Spread::default)).collect(),
         };
-        for (number, (around, region)) in places.iter().enumerate().filter_map(|(n, place)| Some((n, (*place)?))) {
-            new.around[around as usize].push(number as u32);
-            new.holds[region as usize].push(number as u32);
+        for (number, around) in places.iter().enumerate() {
+            around.iter().for_each(|of| new.around[*of as usize].push(number as u32));
+            around.last().iter().for_each(|of| new.holds[**of as usize].push(number as u32));
         }
         new
     }
@@ -170,11 +170,29 @@ impl Recorder {
         if let Some(open) = &mut self.open[number] {
             open.record.turns = open.record.turns.saturating_add(1);
         }
+        self.begin(number, active, 0);
+    }
+
+    /// It leaves it, and is in these loops.
+    pub fn leave(&mut self, number: u32, active: &[Active]) {
+        let ran = self.ran;
+        if let Some(open) = &mut self.open[number as usize] {
+            open.inside += open.body.take().map_or(0, |began| ran - began);
+        }
+        self.begin(number as usize, active, u64::from(number) + 1);
+        for place in self.holds[number as usize].clone() {
+            self.close(place as usize);
+            self.open[place as usize] = None;
+        }
+    }
+
+    /// Begins a record of all places that a loop holds: its next turn, or what is behind it.
+    fn begin(&mut self, number: usize, active: &[Active], behind: u64) {
         let Some(&first) = self.around[number].first() else { return };
         let region = self.region[first as usize];
         let path = active.iter().skip_while(|one| Some(one.of) != region);
-        // Any hash that mixes well (that of splitmix64's steps).
-        let at = path.fold(0u64, |hash, one| {
+        // Any hash that mixes well.
+        let at = path.fold(behind, |hash, one| {
             let mixed = (hash ^ u64::from(one.of) << 32 ^ u64::from(one.turn)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             mixed ^ mixed >> 29
         });
@@ -182,17 +200,6 @@ impl Recorder {
             self.close(place as usize);
             let record = Record { at, ..Record::default() };
             self.open[place as usize] = Some(Open { record, began: self.ran, body: None, inside: 0 });
-        }
-    }
-
-    /// It leaves it.
-    pub fn leave(&mut self, number: u32) {
-        let ran = self.ran;
-        if let Some(open) = &mut self.open[number as usize] {
-            open.inside += open.body.take().map_or(0, |began| ran - began);
-        }
-        for place in self.holds[number as usize].clone() {
-            self.close(place as usize);
         }
     }
 
@@ -269,19 +276,23 @@ fn together(lanes: &[&[Record]], enough: Option<usize>) -> Paid {
     let mut there: Vec<usize> = Vec::new();
     loop {
         if !behind.is_empty() && enough.is_none_or(|enough| there.len() < enough) {
-            let mut longest = 0;
+            // By turn of those that they go through meanwhile: the most that any of them runs.
+            let mut longest: Vec<u32> = Vec::new();
             for lane in behind.drain(..) {
-                let mut rest = 0;
+                let mut turn = 0;
                 while let Some(record) = lanes[lane].get(next[lane]).filter(|_| turns[lane] == 0) {
-                    rest += u64::from(record.rest);
+                    if turn == longest.len() {
+                        longest.push(0);
+                    }
+                    longest[turn] = longest[turn].max(record.rest);
                     turns[lane] = record.turns;
                     next[lane] += 1;
+                    turn += 1;
                 }
-                longest = longest.max(rest);
                 there.extend((turns[lane] > 0).then_some(lane));
             }
             issued.rests += 1;
-            issued.rest += longest;
+            issued.rest += longest.iter().map(|rest| u64::from(*rest)).sum::<u64>();
         }
         let Some(least) = there.iter().map(|lane| turns[*lane]).min() else { break };
         issued.bodies += u64::from(least);
@@ -339,7 +350,7 @@ mod tests {
 
     #[test]
     fn records_are_of_turns_and_of_what_runs_outside_of_the_body() {
-        let mut recorder = Recorder::new(&[None, Some((0, 0))]);
+        let mut recorder = Recorder::new(&[Vec::new(), vec![0]]);
         let active = |of, turn| Active { of, level: 1, turn };
         for turns in [2, 0] {
             recorder.enter(0, false);
@@ -351,10 +362,10 @@ mod tests {
                     recorder.turn(&[active(0, outer), active(1, turn)]);
                     recorder.ran(100);
                 }
-                recorder.leave(1);
+                recorder.leave(1, &[active(0, outer)]);
                 recorder.ran(40);
             }
-            recorder.leave(0);
+            recorder.leave(0, &[]);
         }
         let records = recorder.end();
         let all: Vec<Vec<(u32, u32)>> =
