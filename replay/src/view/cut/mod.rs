@@ -38,8 +38,8 @@ use crate::lanes::kept::Keeper;
 use crate::survey::Survey;
 use crate::{Batch, Error, LaneOrigin, Result, Rows};
 
-pub use iterations::{ArmRan, LoopRan, Paid, Spread, Waited};
 pub(super) use iterations::into_turns;
+pub use iterations::{ArmRan, LoopRan, Paid, Spread, Waited};
 pub use iterations::{GUARDS, Merging};
 pub(crate) use phases::Phases;
 
