@@ -123,7 +123,7 @@ fn read_trips(path: &Path) -> anyhow::Result<Trips> {
     };
     let trips = Trips::of(rows.iter().filter_map(inner).collect(), rows.iter().filter_map(turns).collect());
     // A row of an older version has no word of it.
-    if !rows.iter().any(|row| row.get("spread").is_some()) {
+    if rows.iter().any(|row| row.get("spread").is_none()) {
         return Ok(trips);
     }
     let mut places = Vec::new();
