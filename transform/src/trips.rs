@@ -96,9 +96,9 @@ impl Trips {
         self.places.is_some()
     }
 
-    /// The places that a loop or an arm of a function may be, by its lines; the most likely one is of that function, has
-    /// the line of its end (an arm: of its beginning), and lies as deep. Several are as likely where the compiler that
-    /// the trace is of made copies.
+    /// The places that a loop or an arm of a function may be, by its lines: the most likely ones are of that function,
+    /// have the line of its end (an arm: of its beginning), and lie as deep. Several are as likely where a compiler
+    /// made copies.
     pub(crate) fn places(&self, of: &Sought<'_>) -> Vec<&PlaceRan> {
         let all = self.places.iter().flat_map(|places| places.iter());
         let is_one = |lines: &[(String, u32)], place: &PlaceRan| {

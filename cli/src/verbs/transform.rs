@@ -49,7 +49,7 @@ pub(crate) struct Deciding {
     threshold: Option<i64>,
 
     /// The loops of a trace, as `replay --loops --json` prints them; linearize:merge-loops=yes then merges loops only
-    /// if their trip counts say that it pays, and speculative:detect=yes estimates by them
+    /// if their trip counts say that it pays, and speculative:detect=yes has lanes wait where their turns differ
     #[arg(long, value_name = "FILE")]
     trips: Option<PathBuf>,
 

@@ -303,12 +303,14 @@ fn benchmarks_gain_in_a_warp_that_follows_their_ptx() {
     let mut lines = rows.lines().map(|line| line.split(',').collect::<Vec<_>>());
     let header = lines.next().unwrap();
     let column = |name: &str| header.iter().position(|of| *of == name).unwrap();
-    let (marks, detected) = (column("marks_gain"), column("detected_gain"));
+    let (marks, profile) = (column("marks_gain"), column("profile_gain"));
     let mut programs = 0;
     for line in lines {
         let gain = |column: usize| line[column].parse::<f64>().unwrap();
         let least = if line[0] == "pathtracer" { 1.8 } else { 1.0 };
-        assert!(gain(marks) >= least && gain(detected) >= 0.99, "{line:?}");
+        // By the turns of a trace the same places are found.
+        assert!(gain(marks) >= least && gain(profile) >= least, "{line:?}");
+        assert_eq!(gain(column("detected_gain")), 1.0, "{line:?}");
         programs += 1;
     }
     assert_eq!(programs, 3);
@@ -367,8 +369,12 @@ fn what_is_found_is_taken_where_a_trace_says_that_lanes_differ() {
     assert!(!waits && said.contains("whether lanes differ there is unknown"), "{said}");
     assert!(made(&["speculative:detect=yes,risk=10000"]).1);
     // Between 1 and 40 turns without an order, and 20 for all.
-    for (trips, differs) in [("-DTRIPS(i)=(1+(int)((unsigned)(i)*2654435761u>>16)%40)", true), ("-DTRIPS(i)=20", false)] {
-        folder.succeed(lockstep(), &["cc", "--shape", "gpu", "--", "-O2", "-g1", trips, "kernel.c", "-o", "program", "-pthread"]);
+    for (trips, differs) in [("-DTRIPS(i)=(1+(int)((unsigned)(i)*2654435761u>>16)%40)", true), ("-DTRIPS(i)=20", false)]
+    {
+        folder.succeed(
+            lockstep(),
+            &["cc", "--shape", "gpu", "--", "-O2", "-g1", trips, "kernel.c", "-o", "program", "-pthread"],
+        );
         folder.succeed(lockstep(), &["trace", "-o", "trace.bin", "--", "./program"]);
         let loops = folder.succeed(lockstep(), &["replay", "--loops", "--json", "trace.bin"]);
         std::fs::write(folder.path("loops.json"), &loops).unwrap();
@@ -391,7 +397,9 @@ fn what_is_found_is_taken_where_a_trace_says_that_lanes_differ() {
         let (promised, gain) = (numbers["percent"].as_f64().unwrap() / 100.0, issued(0) / issued(1));
         assert!((promised / gain - 1.0).abs() < 0.15 && (gain > 1.2) == differs, "{promised} {gain} {said}");
         if !differs {
-            assert!(said.contains("the turns of its lanes differ too little") && numbers["apart"] == numbers["together"]);
+            assert!(
+                said.contains("the turns of its lanes differ too little") && numbers["apart"] == numbers["together"]
+            );
             continue;
         }
         // What an older version printed, and what is broken.

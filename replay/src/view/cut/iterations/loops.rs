@@ -7,60 +7,13 @@ use rustc_hash::FxHashMap;
 use trace_format::{Kind, Pc};
 
 use super::copies::{Copies, Part};
-use super::counter::LoopCounter;
-use super::merging::{Merging, Trips};
-use super::spread::{Recorder, Spread};
+use super::counter::{LoopCounter, LoopRan};
+use super::merging::Trips;
+use super::spread::Recorder;
 use super::turns::Turns;
+use crate::Code;
 use crate::lanes::brief::Brief;
 use crate::view::LoopTaken;
-use crate::{Code, Unit};
-
-/// A loop that ran.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct LoopRan {
-    /// Where its turns begin: the first instruction of its header.
-    pub header: Pc,
-    /// The branch at the end of a turn: compilers give it the line of the `for` or `while`.
-    pub back: Pc,
-    /// How many loops of its function are around it, itself included.
-    pub depth: u32,
-    /// How often lanes reached it from outside.
-    pub entries: u64,
-    /// Its turns: how often lanes were at its header.
-    pub turns: u64,
-    /// The instructions of its turns, those of functions called there included.
-    pub instructions: u64,
-    /// The same as a GPU's, in tenths.
-    pub gpu_tenths: u64,
-    /// What it would be to make one loop of it and the one around it, where it is the only one there and holds none.
-    pub merging: Option<Merging>,
-    /// How its turns differ among lanes, where it is in another loop and that was asked for.
-    pub spread: Option<Spread>,
-    /// The arms of branches in its turns and in no loop further in, where their spread was asked for.
-    pub arms: Vec<ArmRan>,
-}
-
-/// An arm of a branch that ran: not every turn of the loop around it comes there.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ArmRan {
-    /// Its first instruction.
-    pub at: Pc,
-    /// What a lane runs of it each time, in a GPU's instructions.
-    pub body: f64,
-    /// How the turns that take it differ among lanes.
-    pub spread: Spread,
-}
-
-impl LoopRan {
-    /// How many instructions of a unit one of the processor's is in its turns.
-    #[must_use]
-    pub fn issued_per_fetch(&self, unit: Unit) -> f64 {
-        match unit {
-            Unit::Processor => 1.0,
-            Unit::Gpu => self.gpu_tenths as f64 / (10 * self.instructions.max(1)) as f64,
-        }
-    }
-}
 
 /// The natural loops of what lanes ran.
 pub(crate) struct LoopsOf<'a> {

@@ -12,7 +12,7 @@ mod spread;
 mod turns;
 mod values;
 
-pub use self::loops::{ArmRan, LoopRan};
+pub use self::counter::{ArmRan, LoopRan};
 pub use self::merging::{GUARDS, Merging};
 pub use self::spread::{Paid, Spread, Waited};
 use flowgraph::LoopId;
