@@ -6,7 +6,7 @@ use trace_format::Pc;
 
 use super::loops::LoopPlan;
 use super::merging::{Merging, Trips};
-use super::spread::{Recorder, Records, Spread};
+use super::spread::{Active, Recorder, Records, Spread};
 use crate::lanes::brief::Brief;
 use crate::{Batch, Control, Entry, Unit};
 
@@ -59,16 +59,6 @@ impl LoopRan {
 
 /// A lane's trips, by loop; only of those that it reached.
 pub(crate) type TripsOfLane = Vec<(usize, Trips)>;
-
-/// A loop that a lane is in, or an arm of a branch in one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Active {
-    pub of: u32,
-    /// The call level.
-    pub level: u32,
-    /// Its turns so far.
-    pub turn: u32,
-}
 
 /// Counts turns of all loops in the streams of lanes. Arms of branches are counted as loops behind them that turn once,
 /// where their spread is asked for.

@@ -20,7 +20,15 @@
 
 use rustc_hash::FxHashMap;
 
-use super::counter::Active;
+/// A loop that a lane is in, or an arm of a branch in one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Active {
+    pub of: u32,
+    /// The call level.
+    pub level: u32,
+    /// Its turns so far.
+    pub turn: u32,
+}
 
 /// The lanes that are enough, of what is tried besides all.
 const ENOUGH: [usize; 3] = [4, 8, 16];
@@ -107,7 +115,7 @@ struct Open {
     inside: u64,
 }
 
-/// Records what lanes do at places. Loops and arms have the numbers of a [`super::counter::LoopCounter`].
+/// Records what lanes do at places. Loops and arms have the numbers of who counts their turns.
 #[derive(Clone, Debug)]
 pub(crate) struct Recorder {
     /// By number: the outermost loop around, where it is a place.
