@@ -208,4 +208,34 @@ mod tests {
         assert_eq!(trips.gain("f", [("b.c", 7)].into_iter()), None);
         assert_eq!(trips.gain("h", [("a.c", 7)].into_iter()), None);
     }
+
+    #[test]
+    fn a_place_is_of_the_function_has_the_line_of_the_end_and_lies_as_deep_as_far_as_there_is_one() {
+        let place = |function: &str, line, depth, is_arm| PlaceRan {
+            is_arm,
+            function: function.to_owned(),
+            file: "a.c".to_owned(),
+            line,
+            depth,
+            body: 1.0,
+            at: format!("{function} {line} {depth}"),
+            apart: Paid::default(),
+            waits: Vec::new(),
+        };
+        let all = [("f", 7, 2, false), ("f", 7, 3, false), ("f", 9, 2, false), ("g", 7, 2, false), ("f", 7, 2, true)];
+        let all = all.map(|(function, line, depth, is_arm)| place(function, line, depth, is_arm));
+        let trips = Trips::default().with_places(all.to_vec());
+        let found = |function: &str, depth, lines: &[u32], is_arm| -> Vec<String> {
+            let lines = lines.iter().map(|line| ("a.c".to_owned(), *line)).collect();
+            trips.places(&Sought { is_arm, function, depth, lines }).iter().map(|place| place.at.clone()).collect()
+        };
+        assert_eq!(found("f", 2, &[7, 9], false), ["f 7 2"]);
+        assert_eq!(found("f", 3, &[7, 9], false), ["f 7 3"]);
+        assert_eq!(found("f", 2, &[9, 7], false), ["f 9 2"]);
+        assert_eq!(found("f", 4, &[7], false), ["f 7 2", "f 7 3"], "copies are as likely");
+        assert_eq!(found("h", 2, &[7], false), ["f 7 2", "g 7 2"], "it was inlined");
+        assert_eq!(found("f", 2, &[7], true).len(), 1);
+        assert!(found("f", 2, &[8], false).is_empty());
+        assert!(trips.know_places() && !Trips::default().know_places());
+    }
 }
