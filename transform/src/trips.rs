@@ -38,18 +38,81 @@ pub struct LoopTurns {
     pub turns: u64,
 }
 
+/// What the warps of a trace issue, all together.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Paid {
+    /// How often the body of a place.
+    pub bodies: f64,
+    /// The rest of the loops around it, in a GPU's instructions.
+    pub rest: f64,
+}
+
+/// A place that lanes came to: where a loop in another one begins, or an arm of a branch in a loop.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlaceRan {
+    /// Whether it is an arm.
+    pub is_arm: bool,
+    /// The function that it is in.
+    pub function: String,
+    /// The name of its source file, without folders.
+    pub file: String,
+    /// A line of the loop's iterations, or the arm's first.
+    pub line: u32,
+    /// How many loops of the function hold it.
+    pub depth: u32,
+    /// What a lane issues each time that it is there, in a GPU's instructions.
+    pub body: f64,
+    /// The address in the trace at which it begins.
+    pub at: String,
+    /// What warps issue whose lanes wait for each other behind it.
+    pub apart: Paid,
+    /// What they would, if they waited there until so many stand there; none: all that can come.
+    pub waits: Vec<(Option<usize>, Paid)>,
+}
+
 /// The loops of a trace.
 #[derive(Clone, Debug, Default)]
 pub struct Trips {
     inner: Arc<Vec<InnerLoop>>,
     all: Arc<Vec<LoopTurns>>,
+    places: Option<Arc<Vec<PlaceRan>>>,
 }
 
 impl Trips {
     /// Of these loops: those that could be merged with the one around, and all.
     #[must_use]
     pub fn of(inner: Vec<InnerLoop>, all: Vec<LoopTurns>) -> Trips {
-        Trips { inner: Arc::new(inner), all: Arc::new(all) }
+        Trips { inner: Arc::new(inner), all: Arc::new(all), places: None }
+    }
+
+    /// With what warps issue at places.
+    #[must_use]
+    pub fn with_places(self, places: Vec<PlaceRan>) -> Trips {
+        Trips { places: Some(Arc::new(places)), ..self }
+    }
+
+    /// Whether they say how lanes differ.
+    pub(crate) fn know_places(&self) -> bool {
+        self.places.is_some()
+    }
+
+    /// The places that a loop or an arm of a function may be, by its lines: the most likely ones are of that function,
+    /// have the line of its end (an arm: of its beginning), and lie as deep. Several are as likely where a compiler
+    /// made copies.
+    pub(crate) fn places(&self, of: &Sought<'_>) -> Vec<&PlaceRan> {
+        let all = self.places.iter().flat_map(|places| places.iter());
+        let is_one = |lines: &[(String, u32)], place: &PlaceRan| {
+            lines.iter().any(|(file, line)| *file == place.file && *line == place.line)
+        };
+        let likely = |place: &&PlaceRan| {
+            let is_at_end = is_one(&of.lines[..of.lines.len().min(1)], place);
+            (place.function == of.function, is_at_end, place.depth == of.depth)
+        };
+        let mut found: Vec<&PlaceRan> =
+            all.filter(|place| place.is_arm == of.is_arm && is_one(&of.lines, place)).collect();
+        let most = found.iter().map(likely).max();
+        found.retain(|place| Some(likely(place)) == most);
+        found
     }
 
     /// How many turns a lane takes that comes to the loop of a function that has these lines, of files without folders;
@@ -71,6 +134,15 @@ impl Trips {
         };
         self.inner.iter().filter(is_it).map(|of| of.gain - OF_A_TURN * of.turns).min()
     }
+}
+
+/// A loop or an arm of a branch that is looked for among what ran.
+pub(crate) struct Sought<'a> {
+    pub is_arm: bool,
+    pub function: &'a str,
+    pub depth: u32,
+    /// Its lines, of files without folders; that of its end, or an arm's beginning, first.
+    pub lines: Vec<(String, u32)>,
 }
 
 /// A place at which lanes are to wait for each other, as it was typed.
@@ -135,5 +207,35 @@ mod tests {
         assert_eq!(trips.gain("f", [("a.c", 7), ("a.c", 9)].into_iter()), Some(-3));
         assert_eq!(trips.gain("f", [("b.c", 7)].into_iter()), None);
         assert_eq!(trips.gain("h", [("a.c", 7)].into_iter()), None);
+    }
+
+    #[test]
+    fn a_place_is_of_the_function_has_the_line_of_the_end_and_lies_as_deep_as_far_as_there_is_one() {
+        let place = |function: &str, line, depth, is_arm| PlaceRan {
+            is_arm,
+            function: function.to_owned(),
+            file: "a.c".to_owned(),
+            line,
+            depth,
+            body: 1.0,
+            at: format!("{function} {line} {depth}"),
+            apart: Paid::default(),
+            waits: Vec::new(),
+        };
+        let all = [("f", 7, 2, false), ("f", 7, 3, false), ("f", 9, 2, false), ("g", 7, 2, false), ("f", 7, 2, true)];
+        let all = all.map(|(function, line, depth, is_arm)| place(function, line, depth, is_arm));
+        let trips = Trips::default().with_places(all.to_vec());
+        let found = |function: &str, depth, lines: &[u32], is_arm| -> Vec<String> {
+            let lines = lines.iter().map(|line| ("a.c".to_owned(), *line)).collect();
+            trips.places(&Sought { is_arm, function, depth, lines }).iter().map(|place| place.at.clone()).collect()
+        };
+        assert_eq!(found("f", 2, &[7, 9], false), ["f 7 2"]);
+        assert_eq!(found("f", 3, &[7, 9], false), ["f 7 3"]);
+        assert_eq!(found("f", 2, &[9, 7], false), ["f 9 2"]);
+        assert_eq!(found("f", 4, &[7], false), ["f 7 2", "f 7 3"], "copies are as likely");
+        assert_eq!(found("h", 2, &[7], false), ["f 7 2", "g 7 2"], "it was inlined");
+        assert_eq!(found("f", 2, &[7], true).len(), 1);
+        assert!(found("f", 2, &[8], false).is_empty());
+        assert!(trips.know_places() && !Trips::default().know_places());
     }
 }

@@ -1,9 +1,9 @@
 //! The loops that lanes ran, and how the iterations (turns) of each would run as lanes.
 
 use attribution::{Line, Source};
-use replay::view::{Lanes, LoopRan, Region, View, ViewOptions, WhichLoops};
+use replay::view::{ArmRan, Lanes, LoopRan, Region, View, ViewOptions, WhichLoops};
 use replay::{Prepared, ReplayOptions, Result};
-use trace_format::Trace;
+use trace_format::{Pc, Trace};
 
 use crate::lanes::WARP;
 use crate::{Question, Subject};
@@ -30,6 +30,19 @@ pub struct Loop {
     pub function: String,
     /// Its iterations as lanes, by the model that was asked for; none where that was not replayed.
     pub as_lanes: Option<AsLanes>,
+    /// The arms of branches in its turns.
+    pub arms: Vec<Arm>,
+}
+
+/// An arm of a branch in a loop.
+#[derive(Clone, Debug)]
+pub struct Arm {
+    /// What ran of it.
+    pub ran: ArmRan,
+    /// Its first line, or its address.
+    pub place: String,
+    /// The function that has that line.
+    pub function: String,
 }
 
 /// How the iterations of a loop would run as lanes.
@@ -79,16 +92,18 @@ pub fn of(question: &Question, trace: &Trace, source: &mut Source) -> Result<Loo
     let warp_size = question.replay.warp_size.unwrap_or(WARP);
     let replay = ReplayOptions { warp_size: Some(warp_size), ..question.replay.clone() };
     let mut all = Vec::new();
-    for (rank, ran) in view.loops_ran(warp_size)?.into_iter().enumerate() {
-        let line = source.loop_line(ran.back, ran.header);
-        let place = line.as_ref().map_or_else(|| ran.header.to_string(), Line::short);
-        let function = line.and_then(|line| line.functions.into_iter().next());
-        let function = function.unwrap_or_else(|| source.function(ran.header));
+    for (rank, mut ran) in view.loops_with_spread(warp_size)?.into_iter().enumerate() {
+        let (place, function) = place_of(source, ran.back, ran.header);
+        let arms = std::mem::take(&mut ran.arms).into_iter().map(|ran| {
+            let (place, function) = place_of(source, ran.at, ran.at);
+            Arm { ran, place, function }
+        });
+        let arms = arms.collect();
         let is_large = ran.instructions as f64 >= LEAST_SHARE * view.summary().kept as f64;
         let is_replayed =
             ran.turns <= MOST_LANES && (rank < REPLAYED || rank < REPLAYED + REPLAYED_IF_LARGE && is_large);
         let as_lanes = is_replayed.then(|| replayed(trace, &options, &ran, &question.subject, &replay)).transpose()?;
-        all.push(Loop { ran, place, function, as_lanes });
+        all.push(Loop { ran, place, function, as_lanes, arms });
     }
     let (kept, taken) = (view.summary().kept, view.summary().to_string());
     Ok(Loops { all, kept, taken, model: model.to_string(), warp_size, has_addresses: view.has_memory() })
@@ -101,6 +116,14 @@ impl Loop {
     pub fn iterations(&self) -> u64 {
         self.as_lanes.map_or(self.ran.turns, |as_lanes| as_lanes.lanes as u64)
     }
+}
+
+/// The line of a loop's end, or else of where it begins, and the function that has it.
+fn place_of(source: &mut Source, end: Pc, begin: Pc) -> (String, String) {
+    let line = source.loop_line(end, begin);
+    let place = line.as_ref().map_or_else(|| begin.to_string(), Line::short);
+    let function = line.and_then(|line| line.functions.into_iter().next());
+    (place, function.unwrap_or_else(|| source.function(begin)))
 }
 
 fn replayed(

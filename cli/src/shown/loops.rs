@@ -1,7 +1,7 @@
 //! `replay --loops`: the loops whose iterations (turns) could be lanes.
 
 use attribution::table::{self, Align, Extent, grouped, percent};
-use replay::view::Merging;
+use replay::view::{Merging, Paid, Spread};
 use serde_json::{Value, json};
 use verdict::loops::{LEAST_SHARE, Loop, Loops, MOST_LANES, REPLAYED};
 
@@ -85,6 +85,7 @@ pub(crate) fn to_json(loops: &Loops, top: Option<usize>) -> Value {
             "entries": row.ran.entries,
             "iterations": row.ran.turns,
             "thread_instructions": row.ran.instructions,
+            "gpu_instructions": row.ran.gpu_tenths as f64 / 10.0,
             "share": row.ran.instructions as f64 / kept as f64,
             "lanes": row.as_lanes.map(|as_lanes| as_lanes.lanes),
             "simt_efficiency": row.as_lanes.and_then(|as_lanes| as_lanes.simt_efficiency),
@@ -99,7 +100,26 @@ pub(crate) fn to_json(loops: &Loops, top: Option<usize>) -> Value {
                 "turns_merged": of.turns_merged,
                 "gain": of.gain,
             })),
+            "spread": row.ran.spread.as_ref().map(spread),
+            "arms": row.arms.iter().map(|arm| json!({
+                "arm": arm.place,
+                "at": arm.ran.at.to_string(),
+                "function": arm.function,
+                "body": arm.ran.body,
+                "spread": spread(&arm.ran.spread),
+            })).collect::<Vec<_>>(),
         })
     };
     loops.all.iter().take(top.unwrap_or(usize::MAX)).map(row).collect()
+}
+
+/// What warps issue at a place without a wait, and with one.
+fn spread(of: &Spread) -> Value {
+    let paid = |of: &Paid| json!({ "bodies": of.bodies, "rests": of.rests, "rest": of.rest as f64 / 10.0 });
+    let waits = of.waits.iter().map(|of| {
+        let mut row = paid(&of.issued);
+        row["enough"] = json!(of.enough);
+        row
+    });
+    json!({ "apart": paid(&of.apart), "waits": waits.collect::<Vec<_>>() })
 }

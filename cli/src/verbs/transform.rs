@@ -8,7 +8,9 @@ use std::process::ExitCode;
 use anyhow::Context;
 use serde_json::Value;
 use transform::llvm::Module;
-use transform::{Error, Format, InnerLoop, LoopTurns, Pipeline, PredictedPlace, REGISTRY, Reason, Remark, Trips};
+use transform::{
+    Error, Format, InnerLoop, LoopTurns, Paid, Pipeline, PlaceRan, PredictedPlace, REGISTRY, Reason, Remark, Trips,
+};
 
 use crate::output::{Output, WithColours, print, say};
 
@@ -47,7 +49,7 @@ pub(crate) struct Deciding {
     threshold: Option<i64>,
 
     /// The loops of a trace, as `replay --loops --json` prints them; linearize:merge-loops=yes then merges loops only
-    /// if their trip counts say that it pays, and speculative:detect=yes estimates by them
+    /// if their trip counts say that it pays, and speculative:detect=yes has lanes wait where their turns differ
     #[arg(long, value_name = "FILE")]
     trips: Option<PathBuf>,
 
@@ -119,7 +121,46 @@ fn read_trips(path: &Path) -> anyhow::Result<Trips> {
             turns: row["iterations"].as_u64()?,
         })
     };
-    Ok(Trips::of(rows.iter().filter_map(inner).collect(), rows.iter().filter_map(turns).collect()))
+    let trips = Trips::of(rows.iter().filter_map(inner).collect(), rows.iter().filter_map(turns).collect());
+    // A row of an older version has no word of it.
+    if rows.iter().any(|row| row.get("spread").is_none()) {
+        return Ok(trips);
+    }
+    let mut places = Vec::new();
+    for row in &rows {
+        let arms = row["arms"].as_array().into_iter().flatten();
+        for (of, is_arm) in std::iter::once((row, false)).chain(arms.map(|arm| (arm, true))) {
+            if !of["spread"].is_null() {
+                let broken = || anyhow::anyhow!("{}: its spread is broken: {of}; print it again", what());
+                places.extend(place_ran(row, of, is_arm).ok_or_else(broken)?);
+            }
+        }
+    }
+    Ok(trips.with_places(places))
+}
+
+/// A loop, or an arm of a branch in it, as `replay --loops --json` prints it. The inner value is none where the line
+/// is unknown, the outer one where it is broken.
+fn place_ran(row: &Value, of: &Value, is_arm: bool) -> Option<Option<PlaceRan>> {
+    let name = if is_arm { "arm" } else { "loop" };
+    let Some((file, line)) = of[name].as_str()?.rsplit_once(':') else { return Some(None) };
+    let body = match is_arm {
+        true => of["body"].as_f64()?,
+        false => row["gpu_instructions"].as_f64()? / row["iterations"].as_f64()?.max(1.0),
+    };
+    let paid = |of: &Value| Some(Paid { bodies: of["bodies"].as_f64()?, rest: of["rest"].as_f64()? });
+    let wait = |of: &Value| Some((of["enough"].as_u64().map(|lanes| lanes as usize), paid(of)?));
+    Some(Some(PlaceRan {
+        is_arm,
+        function: of["function"].as_str()?.to_owned(),
+        file: file.rsplit('/').next().unwrap_or(file).to_owned(),
+        line: line.parse().ok()?,
+        depth: row["depth"].as_u64()? as u32,
+        body,
+        at: of[if is_arm { "at" } else { "header" }].as_str()?.to_owned(),
+        apart: paid(&of["spread"]["apart"])?,
+        waits: of["spread"]["waits"].as_array()?.iter().map(wait).collect::<Option<_>>()?,
+    }))
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {

@@ -42,7 +42,7 @@ use self::threads::{Stayed, Threads, lanes_of};
 use crate::{EpisodeId, Error, GpuCost, Kept, LaneOrigin, LaneStream, LockId, Locks, Result};
 
 pub(crate) use cut::Phases;
-pub use cut::{GUARDS, LoopRan, Merging};
+pub use cut::{ArmRan, GUARDS, LoopRan, Merging, Paid, Spread, Waited};
 pub use options::{CodeFilter, Lanes, Region, Spin, ViewOptions, WhichLoops};
 pub use summary::{CutInto, LeftOut, LoopSeen, LoopTaken, Share, Summary};
 
@@ -156,7 +156,15 @@ impl View {
     /// # Errors
     /// When the trace cannot be read.
     pub fn loops_ran(&self, warp: usize) -> Result<Vec<LoopRan>> {
-        cut::loops_ran(self, warp)
+        cut::loops_ran(self, warp, false)
+    }
+
+    /// The same, with how the turns of lanes differ at loops in others and at arms of branches.
+    ///
+    /// # Errors
+    /// When the trace cannot be read.
+    pub fn loops_with_spread(&self, warp: usize) -> Result<Vec<LoopRan>> {
+        cut::loops_ran(self, warp, true)
     }
 
     /// The segments that the streams are made of.

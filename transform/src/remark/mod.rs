@@ -191,6 +191,19 @@ pub enum Reason {
         /// How many lanes are enough; none: all that can come.
         enough: Option<usize>,
     },
+    /// Left: what a trace says of waiting at a place.
+    PlaceRan {
+        /// What warps issue before / after, in percent.
+        gain: i64,
+        /// How many lanes are enough; none: all that can come.
+        enough: Option<usize>,
+        /// How often warps issue its body without a wait.
+        apart: i64,
+        /// How often with one.
+        together: i64,
+        /// The address in the trace at which the body begins.
+        at: String,
+    },
     /// Left: lanes don't wait at a predicted place, for a reason that the text says.
     NoTurns(&'static str),
     /// Left: calls need more memory that a warp shares than there is.
@@ -332,6 +345,7 @@ impl Reason {
             Reason::TakesTurns(_) => "TakesTurns",
             Reason::NoTurns(_) => "NoTurns",
             Reason::PlaceFound { .. } => "PlaceFound",
+            Reason::PlaceRan { .. } => "PlaceRan",
             Reason::SharedMemoryFull { .. } => "SharedMemoryFull",
             Reason::CallsWithoutProfit { .. } => "CallsWithoutProfit",
             Reason::TailsWithoutProfit { .. } => "TailsWithoutProfit",
@@ -412,6 +426,12 @@ impl Reason {
             Reason::PlaceFound { gain, enough } => {
                 vec![("percent", gain), ("enough", enough.map_or(0, |lanes| lanes as i64))]
             }
+            Reason::PlaceRan { gain, enough, apart, together, .. } => vec![
+                ("percent", gain),
+                ("enough", enough.map_or(0, |lanes| lanes as i64)),
+                ("apart", apart),
+                ("together", together),
+            ],
             Reason::MarkCopied { behind, past } => vec![("behind", behind as i64), ("past", past as i64)],
             Reason::SharedMemoryFull { bytes, capacity } => {
                 vec![("bytes", bytes as i64), ("capacity", capacity as i64)]
@@ -435,6 +455,7 @@ impl Reason {
             Reason::NoSubgraph(why) => Some(("why", why.name())),
             Reason::NotSpilled(why) | Reason::IterationsNotMarked(why) | Reason::NoTurns(why) => Some(("why", why)),
             Reason::Barrier(place) => Some(("action", place.action.name())),
+            Reason::PlaceRan { at, .. } => Some(("at", at)),
             Reason::MarkLost(why) => Some(("why", why.name())),
             Reason::ArmCalls(callee) => Some(("callee", callee)),
             Reason::PricedAsOther(target) | Reason::OtherTarget(target) => Some(("target", target)),

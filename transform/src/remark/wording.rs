@@ -47,6 +47,14 @@ impl fmt::Display for Reason {
                 let who = enough.map_or("all that can come".to_owned(), |lanes| format!("{lanes} lanes"));
                 return write!(f, "by estimate a warp issues {gain}% of what it would if {who} wait here");
             }
+            Reason::PlaceRan { gain, enough, apart, together, at } => {
+                let who = enough.map_or("all that can come".to_owned(), |lanes| format!("{lanes} lanes"));
+                return write!(
+                    f,
+                    "by the trace warps issue {gain}% of what they would if {who} wait here: its body, {at} in the trace, \
+                     {apart} times now and {together} times then"
+                );
+            }
             Reason::SharedMemoryFull { bytes, capacity } => {
                 return write!(f, "a warp's chain of calls would share {bytes} bytes, and it has {capacity}");
             }

@@ -38,8 +38,8 @@ use crate::lanes::kept::Keeper;
 use crate::survey::Survey;
 use crate::{Batch, Error, LaneOrigin, Result, Rows};
 
-pub use iterations::LoopRan;
 pub(super) use iterations::into_turns;
+pub use iterations::{ArmRan, LoopRan, Paid, Spread, Waited};
 pub use iterations::{GUARDS, Merging};
 pub(crate) use phases::Phases;
 
@@ -176,38 +176,43 @@ fn named(trace: &Trace, pc: Pc) -> String {
         .map_or_else(|| pc.to_string(), |symbol| format!("{pc} (in {})", trace_format::names::demangled(&symbol.name)))
 }
 
-/// The loops that lanes turned.
-pub(super) fn loops_ran(view: &View, warp: usize) -> Result<Vec<LoopRan>> {
+/// The loops that lanes turned; with the spread of their turns among the lanes of warps, if that is asked for.
+pub(super) fn loops_ran(view: &View, warp: usize, spreads: bool) -> Result<Vec<LoopRan>> {
     let survey = Survey::new(view, true)?;
     let Some(loops) = LoopsOf::of(&survey.control_flow) else { return Ok(Vec::new()) };
     let briefs = Brief::with_costs(view.segments(), &|id| view.gpu_cost(id));
-    let counter = loops.count(view.segments(), briefs);
-    // A counter's size grows with the program: many short lanes share one.
-    let lanes = view.lanes().len();
-    let share = lanes.div_ceil(4 * rayon::current_num_threads()).max(1);
-    let shares: Vec<usize> = (0..lanes).step_by(share).collect();
-    let of_share = |first: usize| -> Result<_> {
+    let counter = loops.count(view.segments(), briefs, spreads);
+    let generation = |lane: usize| view.lanes()[lane].generation;
+    let numbers: Vec<usize> = (0..view.lanes().len()).collect();
+    let launches = numbers.chunk_by(|a, b| generation(*a) == generation(*b)).flat_map(|of_one| of_one.chunks(warp));
+    let warps: Vec<&[usize]> = launches.collect();
+    // A counter's size grows with the program: many short lanes share one, and those of a warp do for their spread.
+    let share = |count: usize| count.div_ceil(4 * rayon::current_num_threads()).max(1);
+    let shares = if spreads { warps.clone() } else { numbers.chunks(share(numbers.len())).collect() };
+    let of_shares = |shares: &[&[usize]]| -> Result<_> {
         let (mut counter, mut batch, mut trips) = (counter.clone(), Batch::default(), Vec::new());
-        for lane in first..(first + share).min(lanes) {
-            let mut stream = survey.stream(lane);
-            while stream.next_batch(&mut batch)? {
-                counter.see(&batch);
+        for lanes in shares {
+            let mut records = Vec::new();
+            for lane in *lanes {
+                let mut stream = survey.stream(*lane);
+                while stream.next_batch(&mut batch)? {
+                    counter.see(&batch);
+                }
+                trips.push(counter.end());
+                records.extend(counter.records());
             }
-            trips.push(counter.end());
+            counter.issues(&records);
         }
         Ok((counter, trips))
     };
-    let counted: Vec<_> = shares.into_par_iter().map(of_share).collect::<Result<_>>()?;
+    let counted: Vec<_> = shares.par_chunks(share(shares.len())).map(of_shares).collect::<Result<_>>()?;
     let mut all = counter.clone();
-    let mut trips = Vec::with_capacity(lanes);
+    let mut trips = Vec::with_capacity(numbers.len());
     for (one, of_lanes) in counted {
         all.merge(&one);
         trips.extend(of_lanes);
     }
-    let generation = |lane: usize| view.lanes()[lane].generation;
-    let numbers: Vec<usize> = (0..lanes).collect();
-    let launches = numbers.chunk_by(|a, b| generation(*a) == generation(*b)).flat_map(|of_one| of_one.chunks(warp));
-    let warps: Vec<&[_]> = launches.map(|lanes| &trips[lanes[0]..=lanes[lanes.len() - 1]]).collect();
+    let warps: Vec<&[_]> = warps.iter().map(|lanes| &trips[lanes[0]..=lanes[lanes.len() - 1]]).collect();
     all.merging(&warps);
     Ok(all.finish())
 }

@@ -6,9 +6,15 @@
 //! iteration delay      for (…) { prolog; if (d) { BODY }  epilog; }
 //! ```
 //!
+//! # With a trace
+//! What `replay --loops --json` says of a place (`--trips`) decides: how often warps issue its body without a wait and
+//! with one, and what else they issue in the loops around it. Each body then takes [`QUESTIONS`] more, and each access
+//! to memory in the rest counts [`ACCESS`] more, as lanes come there at different times. Where lanes take equal turns
+//! nothing is gained, and nothing is taken. Of places in the loops of each other the one that gains most is.
+//!
+//! # By the code alone
 //! What a warp issues for a task of each lane, by instructions of a GPU, loops inside weighted by how often they turn
-//! (a guess, as [`TURNS`]); `rest` is prolog and epilog, where each access to memory counts [`ACCESS`] more, as lanes
-//! come there at different times:
+//! (a guess, as [`TURNS`]); `rest` is prolog and epilog:
 //!
 //! - As it is, the rest runs once and the body as often as the lane with most turns has it, for turns that
 //!   end with equal odds. An arm runs in each iteration, as some lane always takes it.
@@ -17,12 +23,12 @@
 //!   left, which takes ln(lanes / enough) of the mean; then the others are refilled at once. An arm runs once for each
 //!   lane, and the rest until the last has come.
 //!
-//! Of loops inside of each other one may differ among lanes and the other may not, and a guess does not know which:
-//! where both promise much ([`RIVAL`]), nothing is taken, nor is a loop at which lanes meet anyhow. The mean turns of a
-//! trace (`--trips`) stand for the guess, where they know the loop.
+//! A guess does not know whether lanes differ. Where they do not, a warp issues as many bodies as before, and with each
+//! at most the questions and the rest besides: a place is taken only where that is within `risk`. Nor does it know
+//! which of loops inside of each other differs among lanes: where both promise much ([`RIVAL`]), nothing is taken.
 //!
-//! *Limitation*: neither knows how the turns of the lanes differ. Where they do not, waiting costs what the questions
-//! cost. `lockstep suggest` tries places on a trace; `--predict` takes what it finds.
+//! *Limitation*: the rest is taken to run as long as the lane that has most of it, also where lanes part in it. Where
+//! lanes meet at a loop anyhow ([`lanes_meet`]), nothing is taken in the loops around it.
 
 use flowgraph::{LoopId, NodeId};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -31,6 +37,7 @@ use super::warp::Warp;
 use crate::context::Context;
 use crate::cost::{self, CostModel, OnGpu};
 use crate::llvm::{Block, Instruction, Opcode};
+use crate::trips::{Paid, PlaceRan, Sought, Trips};
 
 /// How often a loop turns: as in [`crate::cost`].
 const TURNS: f64 = 10.0;
@@ -62,18 +69,50 @@ pub(super) struct Found<'m> {
     pub(super) pattern: &'static str,
     /// What is issued before / after, in percent.
     pub(super) gain: i64,
+    /// The same by a trace, where it decides.
+    pub(super) by_trace: Option<ByTrace>,
     /// Why lanes should not wait there all the same, if so.
     pub(super) why_not: Option<&'static str>,
+    /// The innermost loop that holds it.
     around: LoopId,
+    /// What a warp issues more at most if lanes wait there for nothing, in percent.
+    worst: i64,
+    /// What a turn of the body takes, by the code.
+    body: f64,
+    /// What accesses to memory add to the rest, as a factor.
+    accesses: f64,
+}
+
+/// What a trace says of a place.
+pub(super) struct ByTrace {
+    /// What is issued before / after, in percent.
+    pub(super) gain: i64,
+    /// How often the body is issued without a wait, and with one.
+    pub(super) bodies: [i64; 2],
+    /// Where it begins in the trace.
+    pub(super) at: String,
 }
 
 /// Another place could be the right one.
 const UNSURE: &str = "lanes may differ at another place in these loops, which `lockstep suggest` would try on a trace";
+/// Lanes need not differ at all.
+const UNKNOWN: &str = "whether lanes differ there is unknown, and waiting could cost more than `risk`: the loops of a trace say it \
+                       (--trips FILE, as `replay --loops --json` prints them)";
+/// What a trace says of turns would be so without that.
+const MEET_BESIDE: &str =
+    "in these loops lanes meet at another place already: they yield in a loop with an atomic operation";
+/// There are only the means of a trace.
+const OLD: &str =
+    "the loops of the trace do not say how lanes differ there: print them again by `replay --loops --json`";
+/// The trace has nothing of it.
+const NOT_RUN: &str = "the trace has no such loop or branch: no lane came there, or each time once";
+/// Lanes wait elsewhere.
+const BESIDE: &str = "another place in these loops gains more";
 /// See [`lanes_meet`].
 pub(super) const MEET: &str = "lanes meet there already: they yield in a loop with an atomic operation";
 
 /// The places of a function, those that gain most first.
-pub(super) fn places<'m>(context: &mut Context<'m>) -> Vec<Found<'m>> {
+pub(super) fn places<'m>(context: &mut Context<'m>, least: i64, risk: i64) -> Vec<Found<'m>> {
     let (flow, loops, dominators) = (context.flow(), context.loops(), context.dominators());
     let costs = OnGpu::of(flow.block(NodeId(0)).function().module());
     let of_blocks: Vec<(f64, f64)> = flow.blocks().iter().map(|block| cost(*costs, *block)).collect();
@@ -107,7 +146,8 @@ pub(super) fn places<'m>(context: &mut Context<'m>) -> Vec<Found<'m>> {
             continue;
         }
         let body = sum(inner, &|_| true, 0.0);
-        let rest = sum(outer, &|node| !loops.contains(inner, node), ACCESS);
+        let is_rest = |node: NodeId| !loops.contains(inner, node);
+        let rest = sum(outer, &is_rest, ACCESS);
         let tasks: f64 = std::iter::successors(Some(outer), |of| loops.parent(*of)).map(|of| turns[&of]).product();
         let (turns, most) = (turns[&inner], most_of(tasks));
         let apart = rest + body * turns * most_of(1.0);
@@ -121,7 +161,23 @@ pub(super) fn places<'m>(context: &mut Context<'m>) -> Vec<Found<'m>> {
         let (place, gain) =
             (flow.block(loops.header(inner)).first_insertion_point(), (100.0 * apart / together) as i64);
         let why_not = lanes_meet_at(context, inner).then_some(MEET);
-        found.push(Found { place, enough, pattern: "loop merge", gain, why_not, around: inner });
+        // At least this is issued of it in each turn.
+        let always = |node: &NodeId| loops.latches(inner).iter().all(|latch| dominators.dominates(*node, *latch));
+        let least = loops.members(inner).iter().filter(|node| always(node)).map(|node| of_blocks[node.index()].0);
+        let worst = (100.0 * (QUESTIONS + rest) / least.sum::<f64>().max(1.0)).ceil() as i64;
+        let accesses = rest / sum(outer, &is_rest, 0.0).max(1.0);
+        found.push(Found {
+            place,
+            enough,
+            pattern: "loop merge",
+            gain,
+            by_trace: None,
+            why_not,
+            around: inner,
+            worst,
+            body,
+            accesses,
+        });
     }
     // Where a loop turns a few times only, lanes leave it before they could wait.
     for around in loops.ids().filter(|of| !loops.is_irreducible(*of) && turns[of] >= 2.0 * most_of(1.0)) {
@@ -137,32 +193,113 @@ pub(super) fn places<'m>(context: &mut Context<'m>) -> Vec<Found<'m>> {
                 }
                 let is_in_arm = |node: NodeId| dominators.dominates(arm, node);
                 let body = sum(around, &is_in_arm, 0.0);
-                let rest = sum(around, &|node| !is_in_arm(node), ACCESS);
+                let is_rest = |node: NodeId| !is_in_arm(node);
+                let rest = sum(around, &is_rest, ACCESS);
                 // Every other iteration takes it.
                 let (apart, together) = (2.0 * (rest + body), body + 2.0 * most_of(1.0) * (rest + QUESTIONS));
                 let place = flow.block(arm).first_insertion_point();
                 let gain = (100.0 * apart / together) as i64;
                 let mut inside = loops.ids().filter(|inner| is_in_arm(loops.header(*inner)));
                 let why_not = inside.any(|inner| lanes_meet_at(context, inner)).then_some(MEET);
-                found.push(Found { place, enough: None, pattern: "iteration delay", gain, why_not, around });
+                let accesses = rest / sum(around, &is_rest, 0.0).max(1.0);
+                found.push(Found {
+                    place,
+                    enough: None,
+                    pattern: "iteration delay",
+                    gain,
+                    by_trace: None,
+                    why_not,
+                    around,
+                    worst: i64::MAX,
+                    body,
+                    accesses,
+                });
             }
         }
     }
-    let are_nested = |a: LoopId, b: LoopId| loops.contains(a, loops.header(b)) || loops.contains(b, loops.header(a));
-    let rivals: Vec<bool> = (0..found.len())
-        .map(|i| {
-            let is_rival = |(j, other): (usize, &Found<'_>)| {
-                let is_near = other.gain >= RIVAL && found[i].gain < 2 * other.gain;
-                j != i && is_near && are_nested(found[i].around, other.around)
-            };
-            found.iter().enumerate().any(is_rival)
-        })
-        .collect();
-    for (found, _) in found.iter_mut().zip(rivals).filter(|(_, has_rival)| *has_rival) {
-        found.why_not = found.why_not.or(Some(UNSURE));
+    decide(context, found, least, risk)
+}
+
+/// Says of each place whether lanes should wait there: by the trace, where there is one.
+fn decide<'m>(context: &mut Context<'m>, mut found: Vec<Found<'m>>, least: i64, risk: i64) -> Vec<Found<'m>> {
+    let loops = context.loops();
+    let are_nested = |a: &Found<'_>, b: &Found<'_>| {
+        loops.contains(a.around, loops.header(b.around)) || loops.contains(b.around, loops.header(a.around))
+    };
+    let Some(knows_places) = context.trips().map(Trips::know_places) else {
+        let is_rival = |of: &Found<'_>, other: &Found<'_>| {
+            other.place != of.place && other.gain >= RIVAL && of.gain < 2 * other.gain && are_nested(of, other)
+        };
+        let unsure = |of: &Found<'_>| match () {
+            () if found.iter().any(|other| is_rival(of, other)) => Some(UNSURE),
+            () if of.worst > risk => Some(UNKNOWN),
+            () => None,
+        };
+        let reasons: Vec<_> = found.iter().map(unsure).collect();
+        found.iter_mut().zip(reasons).for_each(|(found, why)| found.why_not = found.why_not.or(why));
+        found.sort_by_key(|found| std::cmp::Reverse(found.gain));
+        return found;
+    };
+    for found in &mut found {
+        match of_trace(context, found) {
+            _ if !knows_places => found.why_not = found.why_not.or(Some(OLD)),
+            None => found.why_not = found.why_not.or(Some(NOT_RUN)),
+            Some((enough, by_trace)) => (found.enough, found.by_trace) = (enough, Some(by_trace)),
+        }
+        let is_beside = found.why_not.is_none() && lanes_meet_beside(context, found.around);
+        found.why_not = found.why_not.or(is_beside.then_some(MEET_BESIDE));
     }
-    found.sort_by_key(|found| std::cmp::Reverse(found.gain));
+    let gain = |found: &Found<'_>| found.by_trace.as_ref().map_or(0, |by_trace| by_trace.gain);
+    found.sort_by_key(|found| std::cmp::Reverse((gain(found), found.gain)));
+    // Of places in the loops of each other the first gains most.
+    for i in 0..found.len() {
+        let is_taken = |other: &Found<'_>| other.why_not.is_none() && gain(other) >= least;
+        let is_beside = found[..i].iter().any(|other| is_taken(other) && are_nested(other, &found[i]));
+        found[i].why_not = found[i].why_not.or(is_beside.then_some(BESIDE));
+    }
     found
+}
+
+/// How many lanes are enough at a place by the trace, and what waiting gains; none where no lane came there.
+fn of_trace(context: &mut Context<'_>, found: &Found<'_>) -> Option<(Option<usize>, ByTrace)> {
+    let (flow, loops) = (context.flow(), context.loops());
+    let block = found.place.block()?;
+    let is_arm = loops.header(found.around) != flow.node(block);
+    let lines = |blocks: Vec<Block<'_>>| -> Vec<(String, u32)> {
+        let places = blocks.into_iter().flat_map(Block::instructions).filter_map(Instruction::place);
+        places.map(|place| (place.file.rsplit('/').next().unwrap_or_default().to_owned(), place.line)).collect()
+    };
+    let own = loops.members(found.around).iter().filter(|node| loops.innermost(**node) == Some(found.around));
+    let lines = if is_arm {
+        lines(vec![block])
+    } else {
+        let ends = loops.latches(found.around).iter().filter_map(|latch| flow.block(*latch).terminator().place());
+        let ends = ends.map(|place| (place.file.rsplit('/').next().unwrap_or_default().to_owned(), place.line));
+        ends.take(1).chain(lines(own.map(|node| flow.block(*node)).collect())).collect()
+    };
+    let function = block.function().name();
+    let depth = std::iter::successors(Some(found.around), |of| loops.parent(*of)).count() as u32;
+    let trips = context.trips()?;
+    let likely = trips.places(&Sought { is_arm, function: &function, depth, lines });
+    // Copies that the compiler made, as by unrolling, differ in their body.
+    let difference = |place: &&PlaceRan| (place.body.max(1.0) / found.body.max(1.0)).ln().abs();
+    let place = likely.into_iter().min_by(|a, b| difference(a).total_cmp(&difference(b)))?;
+    let apart = place.apart.bodies * place.body + place.apart.rest;
+    let together = |(enough, paid): &(Option<usize>, Paid)| {
+        let issued = paid.bodies * (place.body + QUESTIONS) + paid.rest * found.accesses;
+        (*enough, (100.0 * apart / issued.max(1.0)) as i64, paid.bodies)
+    };
+    let (enough, gain, with) = place.waits.iter().map(together).reduce(|a, b| if b.1 > a.1 { b } else { a })?;
+    let bodies = [place.apart.bodies as i64, with as i64];
+    Some((enough, ByTrace { gain, bodies, at: place.at.clone() }))
+}
+
+/// Whether the lanes of a loop around a place meet at an inner loop without a wait.
+fn lanes_meet_beside(context: &mut Context<'_>, place: LoopId) -> bool {
+    let loops = context.loops();
+    let region = std::iter::successors(Some(place), |of| loops.parent(*of)).last().expect("it is one itself");
+    let inner = |of: &LoopId| loops.parent(*of).is_some() && loops.contains(region, loops.header(*of));
+    loops.ids().filter(inner).any(|of| lanes_meet_at(context, of))
 }
 
 /// Whether lanes meet at a place without a wait, as it is where an inner loop begins at whose header they do.

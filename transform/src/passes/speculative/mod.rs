@@ -46,6 +46,7 @@ use flowgraph::{
 use parameters::{Parameter, Settings, Values};
 use rustc_hash::FxHashMap;
 
+use self::detection::ByTrace;
 use self::marks::{Mark, MarkKind};
 use self::pieces::Pieces;
 use self::turns::{Made, Wanted};
@@ -74,8 +75,16 @@ const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "gain",
         values: Values::Number(0, 1_000_000),
-        default: 150,
+        // Of eight benchmarks what is predicted was up to a fifth off an H200's in seven (docs/speculation.md).
+        default: 120,
         help: "the least that such a place gains by estimate: what a warp issues before / after, in percent",
+    },
+    Parameter {
+        name: "risk",
+        values: Values::Number(0, 1_000_000),
+        default: 1,
+        help: "the most that waiting at such a place may cost where no trace (--trips) says how lanes differ: what a warp \
+               issues more if they do not, in percent",
     },
 ];
 
@@ -100,6 +109,9 @@ fn reduce(module: &mut Module, settings: &Settings, places: &[PredictedPlace]) {
     }
 }
 
+/// The trace says so.
+const TOO_LITTLE: &str = "the turns of its lanes differ too little";
+
 /// Has the lanes of a function wait at its marks and other places, or reports what is left of the marks.
 fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
     let function = *function;
@@ -107,13 +119,25 @@ fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
     let marks = marks::of(function);
     let asked = typed(function, context);
     let mut detected = Vec::new();
-    let found = if context.settings().number("detect") == 1 { detection::places(context) } else { Vec::new() };
     let least = context.settings().number("gain");
-    for found in found.into_iter().filter(|found| found.gain >= least) {
+    let risk = context.settings().number("risk");
+    let is_asked = context.settings().number("detect") == 1;
+    let found = if is_asked { detection::places(context, least, risk) } else { Vec::new() };
+    for found in found {
+        let by_trace = found.by_trace.as_ref().map(|by_trace| by_trace.gain);
+        if found.gain.max(by_trace.unwrap_or(0)) < least {
+            continue;
+        }
         let (name, place) = (found.pattern.to_owned(), pieces::place_of(&block_from(found.place)));
-        let reason = Reason::PlaceFound { gain: found.gain, enough: found.enough };
+        let reason = match found.by_trace {
+            Some(ByTrace { gain, bodies: [apart, together], at }) => {
+                Reason::PlaceRan { gain, enough: found.enough, apart, together, at }
+            }
+            None => Reason::PlaceFound { gain: found.gain, enough: found.enough },
+        };
         context.remark(name.clone(), vec![place.clone()], reason, None);
-        if let Some(why) = found.why_not {
+        let too_little = by_trace.filter(|gain| *gain < least).map(|_| TOO_LITTLE);
+        if let Some(why) = found.why_not.or(too_little) {
             context.remark(name, vec![place], Reason::NoTurns(why), None);
             continue;
         }

@@ -4,27 +4,80 @@ use heuristics::SegmentId;
 use rustc_hash::FxHashMap;
 use trace_format::Pc;
 
-use super::loops::{LoopPlan, LoopRan};
+use super::loops::LoopPlan;
 use super::merging::{Merging, Trips};
+use super::spread::{Active, Recorder, Records, Spread};
 use crate::lanes::brief::Brief;
-use crate::{Batch, Control, Entry};
+use crate::{Batch, Control, Entry, Unit};
+
+/// A loop that ran.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LoopRan {
+    /// Where its turns begin: the first instruction of its header.
+    pub header: Pc,
+    /// The branch at the end of a turn: compilers give it the line of the `for` or `while`.
+    pub back: Pc,
+    /// How many loops of its function are around it, itself included.
+    pub depth: u32,
+    /// How often lanes reached it from outside.
+    pub entries: u64,
+    /// Its turns: how often lanes were at its header.
+    pub turns: u64,
+    /// The instructions of its turns, those of functions called there included.
+    pub instructions: u64,
+    /// The same as a GPU's, in tenths.
+    pub gpu_tenths: u64,
+    /// What it would be to make one loop of it and the one around it, where it is the only one there and holds none.
+    pub merging: Option<Merging>,
+    /// How its turns differ among lanes, where it is in another loop and that was asked for.
+    pub spread: Option<Spread>,
+    /// The arms of branches in its turns and in no loop further in, where their spread was asked for.
+    pub arms: Vec<ArmRan>,
+}
+
+/// An arm of a branch that ran: not every turn of the loop around it comes there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ArmRan {
+    /// Its first instruction.
+    pub at: Pc,
+    /// What a lane runs of it each time, in a GPU's instructions.
+    pub body: f64,
+    /// How the turns that take it differ among lanes.
+    pub spread: Spread,
+}
+
+impl LoopRan {
+    /// How many instructions of a unit one of the processor's is in its turns.
+    #[must_use]
+    pub fn issued_per_fetch(&self, unit: Unit) -> f64 {
+        match unit {
+            Unit::Processor => 1.0,
+            Unit::Gpu => self.gpu_tenths as f64 / (10 * self.instructions.max(1)) as f64,
+        }
+    }
+}
 
 /// A lane's trips, by loop; only of those that it reached.
 pub(crate) type TripsOfLane = Vec<(usize, Trips)>;
 
-/// Counts turns of all loops in the streams of lanes.
+/// Counts turns of all loops in the streams of lanes. Arms of branches are counted as loops behind them that turn once,
+/// where their spread is asked for.
 #[derive(Clone)]
 pub(crate) struct LoopCounter {
     pub(super) plan: LoopPlan,
     pub(super) found: Vec<LoopRan>,
+    /// How many are loops.
+    pub(super) loops: u32,
     /// By loop: the loop in it, where the two could be one.
     pub(super) inside: Vec<Option<u32>>,
     /// By loop in another: its trips in turns of that one, of the lane.
     pub(super) trips: Vec<Trips>,
     pub(super) briefs: Vec<Brief>,
-    /// The loops that the lane is in, the innermost last, with the call level of each.
-    pub(super) active: Vec<(u32, u32)>,
+    /// The loops that the lane is in, the innermost last.
+    pub(super) active: Vec<Active>,
     pub(super) level: u32,
+    /// How the turns of lanes differ, where that is asked for.
+    pub(super) recorder: Option<Recorder>,
 }
 
 impl LoopCounter {
@@ -34,10 +87,7 @@ impl LoopCounter {
             match code.entry() {
                 Entry::Control(index) => match batch.controls[index] {
                     Control::Level(level) => self.level = level,
-                    Control::Begin { .. } => {
-                        self.active.clear();
-                        self.level = 1;
-                    }
+                    Control::Begin { .. } => self.leave_all(),
                     _ => {}
                 },
                 Entry::Segment(id) => self.segment(id),
@@ -48,46 +98,71 @@ impl LoopCounter {
     fn segment(&mut self, id: SegmentId) {
         let brief = &self.briefs[id.0 as usize];
         let place = &self.plan.of[brief.place.0 as usize];
-        while let Some((of, level)) = self.active.last()
-            && (*level > self.level || *level == self.level && !place.in_loops.contains(of))
+        while let Some(&Active { of, level, .. }) = self.active.last()
+            && (level > self.level || level == self.level && !place.in_loops.contains(&of))
         {
             self.active.pop();
+            self.recorder.iter_mut().for_each(|recorder| recorder.leave(of, &self.active));
         }
         if let Some(heads) = place.heads {
-            if self.active.last() != Some(&(heads, self.level)) {
-                let again = self.active.iter().any(|(of, _)| *of == heads);
-                self.active.push((heads, self.level));
+            let is_in = |one: &Active| one.of == heads && one.level == self.level;
+            if !self.active.last().is_some_and(is_in) {
+                let again = self.active.iter().any(|one| one.of == heads);
+                self.active.push(Active { of: heads, level: self.level, turn: 0 });
                 self.found[heads as usize].entries += 1;
                 if let Some(inner) = self.inside[heads as usize] {
                     self.trips[inner as usize].enter(again);
                 }
+                self.recorder.iter_mut().for_each(|recorder| recorder.enter(heads, again));
             }
+            if let Some(last) = self.active.last_mut() {
+                last.turn = last.turn.wrapping_add(1);
+            }
+            self.recorder.iter_mut().for_each(|recorder| recorder.turn(&self.active));
             self.found[heads as usize].turns += 1;
             if let Some(inner) = self.inside[heads as usize] {
                 self.trips[inner as usize].turn();
             }
-            let below = self.active.len().checked_sub(2).map(|below| self.active[below]);
-            if below.is_some_and(|(of, level)| level == self.level && self.inside[of as usize] == Some(heads)) {
+            let below = self.active.iter().rev().skip(1).find(|one| one.of < self.loops);
+            if below.is_some_and(|one| one.level == self.level && self.inside[one.of as usize] == Some(heads)) {
                 self.trips[heads as usize].trip();
             }
         }
-        for (i, (of, _)) in self.active.iter().enumerate() {
+        for (i, Active { of, .. }) in self.active.iter().enumerate() {
             // A recursive function's loop counts once.
-            if !self.active[..i].iter().any(|(other, _)| other == of) {
+            if !self.active[..i].iter().any(|other| other.of == *of) {
                 let found = &mut self.found[*of as usize];
                 found.instructions += u64::from(brief.instructions);
                 found.gpu_tenths += u64::from(brief.gpu.tenths);
             }
         }
+        self.recorder.iter_mut().for_each(|recorder| recorder.ran(brief.gpu.tenths));
         self.level = self.level.saturating_add_signed(i32::from(brief.level)).max(1);
+    }
+
+    /// The lane is in no loop any more.
+    fn leave_all(&mut self) {
+        while let Some(Active { of, .. }) = self.active.pop() {
+            self.recorder.iter_mut().for_each(|recorder| recorder.leave(of, &self.active));
+        }
+        self.level = 1;
     }
 
     /// The lane ends here: its trips of loops in others.
     pub fn end(&mut self) -> TripsOfLane {
-        self.active.clear();
-        self.level = 1;
+        self.leave_all();
         let trips = self.trips.iter_mut().enumerate().filter(|(_, trips)| trips.any());
         trips.map(|(inner, trips)| (inner, std::mem::take(trips))).collect()
+    }
+
+    /// Of the lane that ended: its records at places; none where they are not asked for.
+    pub fn records(&mut self) -> Option<Vec<Records>> {
+        self.recorder.as_mut().map(Recorder::end)
+    }
+
+    /// Adds what a warp issues at places, whose lanes have these records.
+    pub fn issues(&mut self, lanes: &[Vec<Records>]) {
+        self.recorder.iter_mut().for_each(|recorder| recorder.issues(lanes));
     }
 
     /// Adds what another one counted.
@@ -97,6 +172,9 @@ impl LoopCounter {
             own.turns += other.turns;
             own.instructions += other.instructions;
             own.gpu_tenths += other.gpu_tenths;
+        }
+        if let (Some(own), Some(other)) = (&mut self.recorder, &other.recorder) {
+            own.merge(other);
         }
     }
 
@@ -116,10 +194,20 @@ impl LoopCounter {
     }
 
     /// The loops that turned more than once each time, those with the most instructions first.
-    pub fn finish(self) -> Vec<LoopRan> {
+    pub fn finish(mut self) -> Vec<LoopRan> {
+        let arms = self.found.split_off(self.loops as usize);
+        let spread = |number: usize| self.recorder.as_ref().and_then(|recorder| recorder.spread(number).cloned());
         let mut by_header: FxHashMap<Pc, LoopRan> = FxHashMap::default();
-        for ran in self.found.into_iter().filter(|ran| ran.turns > ran.entries) {
+        for (number, mut ran) in self.found.into_iter().enumerate().filter(|(_, ran)| ran.turns > ran.entries) {
+            ran.spread = spread(number);
             by_header.insert(ran.header, ran);
+        }
+        for (number, arm) in (self.loops as usize..).zip(arms).filter(|(_, arm)| arm.turns > 0) {
+            let around = by_header.get_mut(&arm.back);
+            if let (Some(around), Some(spread)) = (around, spread(number)) {
+                let body = arm.gpu_tenths as f64 / (10 * arm.turns) as f64;
+                around.arms.push(ArmRan { at: arm.header, body, spread });
+            }
         }
         let mut all: Vec<LoopRan> = by_header.into_values().collect();
         all.sort_unstable_by_key(|ran| (std::cmp::Reverse(ran.instructions), ran.header));

@@ -1,50 +1,19 @@
 //! The loops of a trace: natural loops of the graph of what lanes ran, found by an address.
 
-use flowgraph::{Builder, Graph, LoopId, Loops, NodeId, reached};
+use flowgraph::{Builder, Dominators, Graph, LoopId, Loops, NodeId, reached};
 use heuristics::{ControlFlow, PlaceId, Segment, SegmentId, SegmentTable};
 use machine::Instruction;
 use rustc_hash::FxHashMap;
 use trace_format::{Kind, Pc};
 
 use super::copies::{Copies, Part};
-use super::counter::LoopCounter;
-use super::merging::{Merging, Trips};
+use super::counter::{LoopCounter, LoopRan};
+use super::merging::Trips;
+use super::spread::Recorder;
 use super::turns::Turns;
+use crate::Code;
 use crate::lanes::brief::Brief;
 use crate::view::LoopTaken;
-use crate::{Code, Unit};
-
-/// A loop that ran.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LoopRan {
-    /// Where its turns begin: the first instruction of its header.
-    pub header: Pc,
-    /// The branch at the end of a turn: compilers give it the line of the `for` or `while`.
-    pub back: Pc,
-    /// How many loops of its function are around it, itself included.
-    pub depth: u32,
-    /// How often lanes reached it from outside.
-    pub entries: u64,
-    /// Its turns: how often lanes were at its header.
-    pub turns: u64,
-    /// The instructions of its turns, those of functions called there included.
-    pub instructions: u64,
-    /// The same as a GPU's, in tenths.
-    pub gpu_tenths: u64,
-    /// What it would be to make one loop of it and the one around it, where it is the only one there and holds none.
-    pub merging: Option<Merging>,
-}
-
-impl LoopRan {
-    /// How many instructions of a unit one of the processor's is in its turns.
-    #[must_use]
-    pub fn issued_per_fetch(&self, unit: Unit) -> f64 {
-        match unit {
-            Unit::Processor => 1.0,
-            Unit::Gpu => self.gpu_tenths as f64 / (10 * self.instructions.max(1)) as f64,
-        }
-    }
-}
 
 /// The natural loops of what lanes ran.
 pub(crate) struct LoopsOf<'a> {
@@ -304,11 +273,7 @@ impl<'a> LoopsOf<'a> {
             header: self.first(id),
             back: self.back(id, segments, &of_place),
             depth: self.loops.depth(self.loops.header(id)),
-            entries: 0,
-            turns: 0,
-            instructions: 0,
-            gpu_tenths: 0,
-            merging: None,
+            ..LoopRan::default()
         };
         self.loops.ids().map(ran).collect()
     }
@@ -350,19 +315,67 @@ impl<'a> LoopsOf<'a> {
         (self.first(id), self.back(id, segments, &segment_of_place(segments)))
     }
 
-    /// A count of all loops, with nothing counted yet.
-    pub fn count(&self, segments: &SegmentTable, briefs: Vec<Brief>) -> LoopCounter {
+    /// A count of all loops, with nothing counted yet; if their spread is asked for, of arms, too.
+    pub fn count(&self, segments: &SegmentTable, briefs: Vec<Brief>, spreads: bool) -> LoopCounter {
         let ids: Vec<LoopId> = self.loops.ids().collect();
         let turns: Vec<Turns> = ids.iter().map(|id| Turns::at_header(self, *id)).collect();
-        LoopCounter {
+        let mut counter = LoopCounter {
             plan: self.plan((&ids, &turns), segments, &|_| false, &|_| false, &|_| false),
             found: self.all(segments),
+            loops: ids.len() as u32,
             inside: self.inside_alone(&ids),
             trips: vec![Trips::default(); ids.len()],
             briefs,
             active: Vec::new(),
             level: 1,
+            recorder: None,
+        };
+        if spreads {
+            self.record(&ids, &mut counter);
         }
+        counter
+    }
+
+    /// Has the spread of loops in others recorded, and of arms.
+    fn record(&self, ids: &[LoopId], counter: &mut LoopCounter) {
+        let number = |of: LoopId| ids.iter().position(|id| *id == of).map(|number| number as u32);
+        let from = |around: Option<LoopId>| -> Vec<u32> {
+            std::iter::successors(around, |of| self.parent(*of)).filter_map(number).collect()
+        };
+        let is_left = |id: &LoopId| self.loops.is_irreducible(*id);
+        let mut places: Vec<Vec<u32>> =
+            ids.iter().map(|id| if is_left(id) { Vec::new() } else { from(self.parent(*id)) }).collect();
+        for (arm, around, body) in self.arms() {
+            let (number, back) = (places.len() as u32, self.first(around));
+            let header = self.flow.start(PlaceId(arm.0));
+            counter.found.push(LoopRan { header, back, depth: self.loops.depth(arm), ..LoopRan::default() });
+            counter.inside.push(None);
+            counter.trips.push(Trips::default());
+            counter.plan.of[arm.index()].heads = Some(number);
+            body.iter().for_each(|node| counter.plan.of[node.index()].in_loops.push(number));
+            places.push(from(Some(around)));
+        }
+        counter.recorder = Some(Recorder::new(&places));
+    }
+
+    /// The arms of branches that not every turn of the loop around them takes: where they begin, that loop, and what
+    /// they hold.
+    fn arms(&self) -> Vec<(NodeId, LoopId, Vec<NodeId>)> {
+        let (graph, loops) = (&self.graph, &self.loops);
+        let dominators = Dominators::of(graph);
+        let mut arms = Vec::new();
+        for around in loops.ids().filter(|of| !loops.is_irreducible(*of)) {
+            let own = loops.members(around).iter().filter(|node| loops.innermost(**node) == Some(around));
+            for arm in own.filter(|node| **node != loops.header(around)) {
+                let [branch] = graph.predecessors(*arm) else { continue };
+                let is_all = || loops.latches(around).iter().all(|latch| dominators.dominates(*arm, *latch));
+                if graph.successors(*branch).len() > 1 && !is_all() {
+                    let body = loops.members(around).iter().copied().filter(|node| dominators.dominates(*arm, *node));
+                    arms.push((*arm, around, body.collect()));
+                }
+            }
+        }
+        arms
     }
 
     /// By loop: the one in it, where that is the only one and holds none.

@@ -8,12 +8,14 @@ mod doubts;
 mod given;
 pub(super) mod loops;
 mod merging;
+mod spread;
 mod turns;
 mod values;
 
+pub use self::counter::{ArmRan, LoopRan};
 pub(in crate::view::cut) use self::doubts::SIDE_BY_SIDE;
-pub use self::loops::LoopRan;
 pub use self::merging::{GUARDS, Merging};
+pub use self::spread::{Paid, Spread, Waited};
 use flowgraph::LoopId;
 use heuristics::{SegmentId, SegmentTable};
 use machine::Instruction;
