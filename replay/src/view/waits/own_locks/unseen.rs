@@ -135,9 +135,9 @@ impl<'a> Before<'a> {
             next.is_some_and(|next| next.0 - pc.0 < MOST_BYTES)
         };
         let line = |instruction: Instruction<'a>| {
-            let is_variable = instruction.operation() == Operation::Move
+            let is_variable = instruction.address().is_some_and(|memory| memory.is_local())
                 && instruction.operand(0) == Operand::Memory
-                && instruction.address().is_some_and(|memory| memory.is_local());
+                && instruction.operation() == Operation::Move;
             let (pc, writes) = (instruction.pc(), instruction.writes());
             Line { pc, writes, is_return: instruction.kind() == Kind::Return, is_variable, instruction }
         };

@@ -194,8 +194,11 @@ impl Uses {
             match act.does {
                 Does::Takes | Does::MayTake => {
                     // Taken again it is the inner one.
-                    if !used.has || !used.stores.0.is_empty() {
-                        self.has.retain(|has| *has != word);
+                    let again = used.has && !used.stores.0.is_empty();
+                    if let Some(at) = again.then(|| self.has.iter().rposition(|has| *has == word)).flatten() {
+                        self.has.remove(at);
+                    }
+                    if again || !used.has {
                         self.has.push(word);
                     }
                     self.refuted.extend(used.take(pc, &act));
