@@ -139,12 +139,14 @@ fn is_kept(place: Place) -> bool {
 
 /// Whether the instruction tests the register, and the branch behind it was taken as where that is 0.
 fn was_nothing(one: Instruction, behind: (Option<Instruction>, Option<Instruction>), register: Register) -> bool {
-    let tests = one.operation() == Operation::Test
-        && one.register(0).is_some_and(|part| part.register == register)
-        && (one.takes_one_twice() || one.constant(1) == Some(1));
     let (Some(branch), Some(then)) = behind else { return false };
-    tests
-        && branch.kind() == Kind::Branch
+    let tests = || {
+        one.operation() == Operation::Test
+            && one.register(0).is_some_and(|part| part.register == register)
+            && (one.takes_one_twice() || one.constant(1) == Some(1))
+    };
+    branch.kind() == Kind::Branch
+        && tests()
         && match branch.condition() {
             Condition::Equal => then.pc() != branch.next_pc(),
             Condition::NotEqual => then.pc() == branch.next_pc(),
