@@ -183,9 +183,39 @@ fn lanes_are_the_iterations_of_loops_of_every_kind() {
             let found = turns(&folder).unwrap_or_else(|why| panic!("{name} {how:?}: {why}"));
             assert!(said.is_empty() && are(found.clone(), &wanted), "{name} {how:?} {said}: {found:?}");
             let doubts = &view(&folder, Lanes::Marks).unwrap().summary().cut.clone().unwrap().doubts;
-            assert_eq!(doubts.len(), usize::from(name == "SECTIONS"), "{name}: {doubts:?}");
+            assert!(doubts.is_empty(), "{name}: {doubts:?}");
         }
     }
+}
+
+#[test]
+fn a_loop_without_marks_beside_others_is_said() {
+    let other = "void other(int n, int *out) {
+#pragma omp for
+    for (int i = 0; i < n; i++) out[i] += i;
+}
+";
+    let main = "#include <stdio.h>
+void other(int n, int *out);
+int main(void) {
+    static int out[100];
+#pragma omp parallel
+    {
+#pragma omp for
+        for (int i = 0; i < 100; i++) out[i] = i;
+        other(100, out);
+    }
+    printf(\"%d\\n\", out[99]);
+}
+";
+    let folder = Folder::with(&[("main.c", main), ("other.c", other)]);
+    if !has_openmp(&folder) {
+        return;
+    }
+    folder.succeed("clang-19", &["-O1", "-fopenmp", "-c", "other.c"]);
+    recorded(&folder, "cc", (BUILDS[1], &["main.c", "other.o"]), 4, &[]);
+    let doubts = &view(&folder, Lanes::Marks).unwrap().summary().cut.clone().unwrap().doubts;
+    assert!(doubts.len() == 1 && doubts[0].contains("in other) that have no marks"), "{doubts:?}");
 }
 
 /// Programs whose loops optimisers unroll, vectorise, peel and reduce; how many iterations each loop has.

@@ -162,7 +162,7 @@ pub(super) fn into_marked(view: &View) -> Result<Made> {
     }
     if let Some(call) = plan.without_marks().first() {
         made.2.doubts.push(format!(
-            "threads were given iterations or sections at {} that have no marks, and are no lanes",
+            "threads were given iterations at {} that have no marks, and are no lanes",
             named(&view.trace, *call)
         ));
     }
