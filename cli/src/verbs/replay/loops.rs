@@ -8,7 +8,9 @@ use crate::shown::loops;
 
 pub(super) fn run(asked: &Asked, source: &mut Source) -> anyhow::Result<()> {
     let Asked { typed, trace, .. } = asked;
-    let found = verdict::loops::of(&typed.selection.question(trace, asked.subject.clone())?, trace, source)?;
+    let question = typed.selection.question(trace, asked.subject.clone())?;
+    // The table has no room for how turns differ.
+    let found = verdict::loops::of(&question, trace, source, typed.json)?;
     source.notes().iter().for_each(|note| say!("lockstep: {note}"));
     if typed.json {
         print(&format!("{:#}\n", loops::to_json(&found, typed.top)), WithColours::No)?;

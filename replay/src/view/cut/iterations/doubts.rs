@@ -233,8 +233,9 @@ pub(super) fn said(doubts: Vec<Doubt>, left_out: &[String]) -> Vec<String> {
 }
 
 /// Where the team of some threads is unknown.
-pub(in crate::view::cut) const SIDE_BY_SIDE: &str = "several threads forked the same region at the same time, and which others were whose team is not known: lanes are \
-     iterations, but may share warps with those of another team; run it without nested parallelism";
+pub(in crate::view::cut) const SIDE_BY_SIDE: &str = "\
+    several threads forked the same region at the same time, and which others were whose team is not known: lanes are \
+    iterations, but may share warps with those of another team; run it without nested parallelism";
 
 /// Of so many doubts about loops the reasons are told.
 const MOST_SAID: usize = 3;

@@ -1,5 +1,6 @@
 //! What instructions may do, by the blocks in which they stand; and what a thread does just once each time.
 
+use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::{Block, BlockId, Pc};
 
 /// An instruction that may do something.
@@ -116,6 +117,16 @@ impl<T: Copy + PartialEq> Since<T> {
         let once = self.0.drain(..).filter(|(_, times)| *times == 1).map(|(what, _)| what);
         once.filter(|what| before.is_none_or(|before| before.contains(what))).collect()
     }
+}
+
+/// The words for which all threads that use them say so, at least two; each with whether one does.
+pub(super) fn all_agree(uses: impl Iterator<Item = (u64, bool)>) -> FxHashSet<u64> {
+    let mut of_word: FxHashMap<u64, (bool, usize)> = FxHashMap::default();
+    for (word, is_one) in uses {
+        let (all, threads) = of_word.entry(word).or_insert((true, 0));
+        (*all, *threads) = (*all && is_one, *threads + 1);
+    }
+    of_word.into_iter().filter(|(_, (all, threads))| *all && *threads > 1).map(|(word, _)| word).collect()
 }
 
 #[cfg(test)]

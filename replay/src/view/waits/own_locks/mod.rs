@@ -1,6 +1,6 @@
 //! Locks of a program's own, known by their form: words of memory that atomic instructions take and give. Tickets,
-//! queues and barriers have forms of their own, in files of these names; `undone` and `unseen` find
-//! words that may be locks.
+//! queues and barriers have forms of their own, in files of these names; `undone` and `unseen` find words that may be
+//! locks.
 //!
 //! ```text
 //! xor eax, eax; mov ecx, 1; lock cmpxchg [w], ecx      takes w: 0 becomes another number; so does `xchg` with one

@@ -18,7 +18,7 @@ use trace_format::{BlockId, Kind, Pc};
 
 use super::super::values::adds;
 use super::acts::{Acts, constant, is_looked_at};
-use super::by_block::{Act, ByBlock};
+use super::by_block::{Act, ByBlock, all_agree};
 
 /// Words of a thread that are looked at.
 const MOST_WORDS: usize = 1 << 12;
@@ -154,14 +154,9 @@ impl Uses {
 
 /// The words that several threads look at and change again each time.
 pub(super) fn doubtful<'a>(threads: impl Iterator<Item = &'a Uses>) -> FxHashSet<u64> {
-    let mut of_word: FxHashMap<u64, (bool, usize)> = FxHashMap::default();
-    for (word, used) in threads.flat_map(|thread| &thread.words) {
-        let (all, threads) = of_word.entry(*word).or_insert((true, 0));
-        // What adds to a word again and again undoes nothing.
-        *all &= used.looked.is_none() && !used.undone.is_empty() && used.undone.is_disjoint(&used.strays);
-        *threads += 1;
-    }
-    of_word.into_iter().filter(|(_, (all, threads))| *all && *threads > 1).map(|(word, _)| word).collect()
+    // What adds to a word again and again undoes nothing.
+    let undoes = |used: &Use| used.looked.is_none() && !used.undone.is_empty() && used.undone.is_disjoint(&used.strays);
+    all_agree(threads.flat_map(|thread| &thread.words).map(|(word, used)| (*word, undoes(used))))
 }
 
 #[cfg(test)]

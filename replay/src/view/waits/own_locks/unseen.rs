@@ -16,7 +16,7 @@ use trace_format::{BlockId, Kind, Pc};
 
 use super::super::values::adds;
 use super::acts::{Acts, constant, is_looked_at};
-use super::by_block::{Act, ByBlock, Since};
+use super::by_block::{Act, ByBlock, Since, all_agree};
 use crate::waiting::Code;
 
 /// Words of a thread that are looked at, and of them, those that wait for a store.
@@ -102,6 +102,10 @@ pub(super) fn settle<'a, I: Iterator<Item = Instruction<'a>>>(all: &mut ByBlock<
     let numbers: FxHashSet<(i64, u16)> = looks.iter().filter_map(|does| Some((does.expects?, does.size))).collect();
     let is_back = |does: &Does| does.puts.is_some_and(|puts| numbers.contains(&(puts, does.size)));
     all.retain(|does| does.looks || is_back(does) || !does.is_atomic && sizes.contains(&does.size));
+    all.keep_if_any(|does| !does.looks || is_back(does));
+    if all.is_empty() {
+        return;
+    }
     let before = Before::new(all.acts.iter().map(|act| act.pc).collect(), code());
     for act in &mut all.acts {
         act.does.at = before.found(act.pc, act.does.at);
@@ -284,13 +288,8 @@ impl Uses {
 /// The words that several threads look at and store to each time.
 pub(super) fn doubtful<'a>(threads: impl Iterator<Item = &'a Uses> + Clone) -> FxHashSet<u64> {
     let strays: FxHashSet<Pc> = threads.clone().flat_map(|thread| &thread.strays).copied().collect();
-    let mut of_word: FxHashMap<u64, (bool, usize)> = FxHashMap::default();
-    for (word, used) in threads.flat_map(|thread| &thread.words) {
-        let (all, threads) = of_word.entry(*word).or_insert((true, 0));
-        *all &= used.once.values().all(|once| once.iter().any(|pc| !strays.contains(pc)));
-        *threads += 1;
-    }
-    of_word.into_iter().filter(|(_, (all, threads))| *all && *threads > 1).map(|(word, _)| word).collect()
+    let gives = |used: &Use| used.once.values().all(|once| once.iter().any(|pc| !strays.contains(pc)));
+    all_agree(threads.flat_map(|thread| &thread.words).map(|(word, used)| (*word, gives(used))))
 }
 
 #[cfg(test)]
