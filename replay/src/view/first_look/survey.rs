@@ -173,12 +173,7 @@ fn survey_thread(
                 surveyor.found.cuts.insert(trace.blocks()[block].instructions[executed as usize].pc);
             }
             // It says nothing of waiting, and stands where a runtime has returned, or a piece of a taskloop begins.
-            Item::Event(Event::Chunk(chunk)) if chunk.is_no_loops() => _ = surveyor.found.sections.insert(chunk.site),
-            Item::Event(Event::Chunk(chunk)) => {
-                // Of a taskloop, if it has just begun to run a piece of one.
-                let run = surveyor.found.task_runs.last_mut().filter(|run| chunk.site.0 == run.object);
-                run.map(|run| run.piece.get_or_insert(chunk.first()));
-            }
+            Item::Event(Event::Chunk(chunk)) => surveyor.found.chunk(&chunk),
             Item::Event(event) => {
                 if let Some(follower) = &mut follower
                     && !surveyor.stack.in_leaf()

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
-use trace_format::Seq;
+use trace_format::{Chunk, Seq};
 
 use crate::view::first_look::survey::ThreadSurvey;
 
@@ -35,6 +35,17 @@ pub(in crate::view) struct TaskRun {
     pub instructions: u64,
     /// Whether it is run in no body of a team: a thread that waits behind its own runs it.
     pub is_behind: bool,
+}
+
+impl ThreadSurvey {
+    /// The thread was given iterations: of a taskloop, if it has just begun to run a piece of one; or sections.
+    pub fn chunk(&mut self, chunk: &Chunk) {
+        if chunk.is_no_loops() {
+            self.sections.insert(chunk.site);
+        } else if let Some(run) = self.task_runs.last_mut().filter(|run| chunk.site.0 == run.object) {
+            run.piece.get_or_insert(chunk.first());
+        }
+    }
 }
 
 /// The tasks' numbers.

@@ -56,6 +56,8 @@ pub(in crate::view) struct Acts<'a> {
     pub(super) counts: ByBlock<()>,
     pub(super) undone: ByBlock<undone::Does>,
     pub(super) unseen: ByBlock<unseen::Does>,
+    /// By block: whether any of those but counts is in it.
+    has_any: Vec<bool>,
     /// By block, where some instruction counts.
     pub(super) looks: Vec<Looks>,
     pub(super) table: &'a SegmentTable,
@@ -95,6 +97,7 @@ impl<'a> Acts<'a> {
             counts: ByBlock::default(),
             undone: ByBlock::default(),
             unseen: ByBlock::default(),
+            has_any: Vec::new(),
             looks: Vec::new(),
             table,
             blocks: trace.blocks(),
@@ -132,6 +135,11 @@ impl<'a> Acts<'a> {
         let mut unseen = std::mem::take(&mut self.unseen);
         unseen::settle(&mut unseen, || self.blocks.iter().flat_map(|(block, _)| self.listing(block)).flatten());
         self.unseen = unseen;
+        let has_any = |block| {
+            let of_forms = self.words.has(block) || self.tickets.has(block) || self.queues.has(block);
+            of_forms || self.undone.has(block) || self.unseen.has(block)
+        };
+        self.has_any = self.blocks.iter().map(|(block, _)| has_any(block)).collect();
         if self.counts.is_empty() {
             self.looks = Vec::new();
         }
@@ -164,8 +172,7 @@ impl<'a> Acts<'a> {
     /// Whether some instruction of the block may act on a lock.
     #[inline]
     pub fn has(&self, block: BlockId) -> bool {
-        let of_forms = self.words.has(block) || self.tickets.has(block) || self.queues.has(block);
-        of_forms || self.undone.has(block) || self.unseen.has(block)
+        self.has_any.get(block.index()).is_some_and(|has| *has)
     }
 }
 
