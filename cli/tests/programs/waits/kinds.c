@@ -72,6 +72,10 @@ static void init(void) {}
 static void init(void) {}
 #endif
 
+#ifdef HELD
+static unsigned held = HELD, apart; // microseconds: in the lock, so that others wait in the kernel; and before it
+#endif
+
 static void take(int n) {
 #if KIND == 0
     pthread_mutex_lock(&locks[n]);
@@ -128,6 +132,9 @@ static void give(int n) {
 #elif KIND == 15
     __atomic_store_n(&locks[n], 0, __ATOMIC_RELEASE);
 #elif KIND == 16
+#ifdef HELD
+    usleep(held);
+#endif
     if (__atomic_exchange_n(&locks[n], 0, __ATOMIC_RELEASE) == 2) syscall(SYS_futex, &locks[n], FUTEX_WAKE, 1, 0, 0, 0);
 #endif
     (void)n;
@@ -162,6 +169,9 @@ static void *work(void *a) {
 #ifndef _OPENMP
     pthread_barrier_wait(&begin);
 #endif
+#ifdef HELD
+    usleep(id * apart);
+#endif
 #if KIND >= 17 && KIND <= 19
     for (int round = 0; round < ROUNDS; round++) {
         if (round % LANES == id) own[id] += inside(WORK / 4);
@@ -186,8 +196,11 @@ static void *work(void *a) {
     return a;
 }
 
-int main(void) {
+int main(int argc, char **argv) {
     init();
+#ifdef HELD
+    if (argc > 1) held = 0, apart = 5 * HELD; // no two threads ask for the lock at once
+#endif
     pthread_barrier_init(&begin, 0, LANES);
 #if defined _OPENMP && KIND == 20
 #pragma omp parallel for ordered schedule(static, 1) num_threads(LANES)

@@ -423,6 +423,10 @@ impl ThreadState<'_> {
                     self.release_if_replayed(lock, batch);
                     self.meet_behind(Some(word), batch);
                 }
+                if self.reason(segment).is_none() && !self.extents.is_fresh() {
+                    self.resolve(true, batch);
+                    self.perhaps_wake(segment, word, batch);
+                }
             }
             _ => {}
         }

@@ -162,7 +162,7 @@ impl ThreadState<'_> {
                     self.expected.return_();
                 }
                 if let Some(mut tries) = self.tries.take() {
-                    tries.ran(segment, &self.cut_here(batch));
+                    tries.ran(segment, self.plan.table.listing(id), &self.cut_here(batch));
                     self.tries = Some(tries);
                 }
             }
@@ -178,6 +178,11 @@ impl ThreadState<'_> {
                     self.pending = Pending::Entry;
                 }
             }
+        }
+        if kind == Kind::Syscall
+            && let Some(tries) = &mut self.tries
+        {
+            tries.call_kernel();
         }
         if let Some(is_sure) = self.plan.blocks.switch(id)
             && self.frames.handlers() == 0
@@ -273,14 +278,20 @@ impl ThreadState<'_> {
             self.tries = Some(Box::new(Tries::new(word, self.held.locks(), segment, now)));
             return;
         }
+        let Some(mut tries) = self.tries.take_if(|tries| tries.are_of(word)) else { return };
         // Whole turns go as such.
-        let is_turning = self.turns.is_watching();
-        let Some(mut tries) = self.tries.take_if(|tries| tries.are_of(word) && !is_turning) else { return };
-        if let Some(cut) = tries.again(segment, &now, self.held.locks()) {
+        if let Some(cut) = tries.again(segment, &now, self.held.locks(), self.turns.is_watching()) {
             self.cut_back(&cut, batch);
             tries.were_cut(self.counts);
         }
         self.tries = Some(tries);
+    }
+
+    /// Before a segment that is kept and gives a lock of the program's own: it may wake who waits.
+    pub(super) fn perhaps_wake(&mut self, segment: SegmentId, word: u64, batch: &mut Batch) {
+        let now = self.cut_here(batch);
+        let gives = (segment, self.plan.table.listing(segment));
+        self.tries = Tries::wake(word, self.held.locks(), gives, now).map(Box::new);
     }
 
     /// Before a segment that is kept.
