@@ -1,5 +1,6 @@
 //! Loops that wait without a `pause`, by their machine code; and loops that only look like it.
 
+use replay::Control;
 use replay::view::{Spin, View, ViewOptions};
 use trace_format::{Instruction, Kind, Pc, SpEffect};
 
@@ -355,4 +356,49 @@ fn what_is_never_done_three_times_in_a_row_may_find_what_was_there_before_the_lo
     };
     assert_eq!(ran(2), 0);
     assert!(ran(3) > 0);
+}
+
+/// A thread calls a function in a loop, so many times; the last call goes another way in it.
+fn calls(turns: usize, is_recorded: bool) -> View {
+    // call; the function: push rbp; mov rbp, rsp; mov eax, [flag]; cmp r15d, eax; je; leave, or pop rbp; ret; back: jmp
+    let head = ends_with(piece(MAIN, &[&[0xe8, 0x1b, 0, 0, 0]]), Kind::Call, -8);
+    let enters = ends_with(piece(MAIN + 0x20, &[&[0x55]]), Kind::Plain, -8);
+    let asks = piece(MAIN + 0x21, &[&[0x48, 0x89, 0xe5], LOAD, COMPARE, &[0x74, 0x10]]);
+    let mut leaves = ends_with(piece(MAIN + 0x2f, &[if is_recorded { &[0xc9] } else { &[0x5d] }]), Kind::Plain, 8);
+    if is_recorded {
+        leaves.instructions[0].sp = SpEffect::Recorded;
+    }
+    let returns = ends_with(piece(MAIN + 0x30, &[&[0xc3]]), Kind::Return, 8);
+    let back = ends_with(piece(MAIN + 5, &[&[0xeb, 0xf9]]), Kind::Jump, 0);
+    let otherwise = ends_with(piece(MAIN + 0x3f, &[&[0x5d]]), Kind::Plain, 8);
+    let out = ends_with(piece(MAIN + 0x40, &[&[0xc3]]), Kind::Return, 8);
+    let mut made = Recording::new();
+    made.start(0);
+    for _ in 0..turns {
+        for piece in [&head, &enters, &asks, &leaves, &returns, &back] {
+            let sps: &[u64] = if is_recorded && std::ptr::eq(piece, &leaves) { &[STACK - 8] } else { &[] };
+            made.run_code_with(0, &piece.instructions, &piece.code, sps);
+        }
+    }
+    [&head, &enters, &asks, &otherwise, &out, &back]
+        .into_iter()
+        .for_each(|piece| made.run_code(0, &piece.instructions, &piece.code));
+    made.end(0);
+    made.view(&whole()).unwrap()
+}
+
+#[test]
+fn what_is_left_of_a_wait_in_a_function_does_not_hang_on_its_turns_nor_on_the_stack_pointers_there() {
+    for (turns, is_recorded) in [(10, true), (11, true), (5000, true), (11, false)] {
+        let view = calls(turns, is_recorded);
+        assert_eq!(view.summary().spin, 9 * turns as u64, "{turns}");
+        let [Told::Comes(Control::Stack { .. }), kept @ ..] = &follow(&view, 0)[..] else { panic!("{turns}") };
+        let place = |told: &Told| match told {
+            Told::Runs(seen) => (seen.sp, seen.level),
+            Told::Comes(control) => panic!("{turns}: {control:?}"),
+        };
+        let inside = [(-16, 2); 5];
+        let places = [&[(0, 1), (-8, 2)], &inside[..], &[(-8, 2), (0, 1)]].concat();
+        assert_eq!(kept.iter().map(place).collect::<Vec<_>>(), places, "{turns}");
+    }
 }

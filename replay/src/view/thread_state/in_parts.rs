@@ -48,20 +48,24 @@ impl ThreadState<'_> {
             left -= segment.len();
             let (addresses, rest) = memory.split_at(segment.addresses as usize);
             memory = rest;
-            let after = match segment.sp {
-                SpEffect::Add(change) => self.sp.wrapping_add_signed(i64::from(change)),
-                SpEffect::Recorded => *sps.next().expect("the reader gives as many stack pointers as the block has"),
+            let (change, recorded) = match segment.sp {
+                SpEffect::Add(change) => (i64::from(change), None),
+                SpEffect::Recorded => {
+                    (0, Some(*sps.next().expect("the reader gives as many stack pointers as the block has")))
+                }
             };
             if is_watched {
-                if self.repeats_segment(id, addresses, batch) {
+                if self.repeats_segment((id, recorded), addresses, batch) {
                     continue;
                 }
                 self.watch_for_turns(id, batch);
                 // With it, the next turn has begun.
-                if self.repeats_segment(id, addresses, batch) {
+                if self.repeats_segment((id, recorded), addresses, batch) {
                     continue;
                 }
             }
+            // While a turn is made over and over, the stack pointer is not followed.
+            let after = recorded.unwrap_or_else(|| self.sp.wrapping_add_signed(change));
             self.watch_for_spinning(id, batch);
             let kept_before = self.counts.kept;
             self.segment(id, after, addresses, batch);

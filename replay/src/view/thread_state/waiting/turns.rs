@@ -10,7 +10,9 @@
 //! as long for eight threads that spin on a variable for their turn (2.4 s, 144 s); nothing for programs that do not
 //! spin.
 
-use heuristics::SegmentId;
+use std::collections::hash_map::Entry;
+
+use heuristics::{SegmentId, SegmentTable};
 use rustc_hash::FxHashMap;
 use trace_format::{BlockId, Pc, SpEffect};
 
@@ -40,35 +42,53 @@ struct Mark {
 #[derive(Clone, Debug)]
 struct Repeat {
     segments: Vec<SegmentId>,
+    /// The stack pointer behind each.
+    sps: Vec<u64>,
     /// How many of them have come, of the turn that is being made.
     come: usize,
     /// What a turn adds to the counts.
     counts: Counts,
     /// The addresses of the segments that have come.
     addresses: Vec<u64>,
-    /// By block, and how many have come before: how many have come behind it, and the turns that it ends.
-    blocks: FxHashMap<(BlockId, usize), (usize, u64)>,
+    /// By block, and how many have come before.
+    blocks: FxHashMap<(BlockId, usize), Behind>,
+}
+
+/// A block of turns that are made over and over.
+#[derive(Clone, Debug)]
+struct Behind {
+    /// How many segments of the turn have come behind it, and the turns that it ends.
+    come: usize,
+    turns: u64,
+    /// The stack pointers that are recorded of it.
+    sps: Vec<u64>,
 }
 
 impl Repeat {
-    /// How many have come behind this block, and the turns that it ends; none where it is something else.
-    fn behind(&mut self, block: BlockId, codes: &[Code]) -> Option<(usize, u64)> {
-        if let Some(known) = self.blocks.get(&(block, self.come)) {
-            return Some(*known);
-        }
-        let (mut come, mut turns) = (self.come, 0);
-        for code in codes {
-            if come == self.segments.len() {
-                come = 0;
-                turns += 1;
+    /// What this block with these recorded stack pointers is of the turn; none where it is something else.
+    fn behind(&mut self, (block, sps): (BlockId, &[u64]), codes: &[Code], table: &SegmentTable) -> Option<&Behind> {
+        let behind = match self.blocks.entry((block, self.come)) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(unknown) => {
+                let mut behind = Behind { come: self.come, turns: 0, sps: Vec::new() };
+                for code in codes {
+                    if behind.come == self.segments.len() {
+                        behind.come = 0;
+                        behind.turns += 1;
+                    }
+                    let segment = self.segments[behind.come];
+                    if code.as_segment() != Some(segment) {
+                        return None;
+                    }
+                    if table[segment].sp == SpEffect::Recorded {
+                        behind.sps.push(self.sps[behind.come]);
+                    }
+                    behind.come += 1;
+                }
+                unknown.insert(behind)
             }
-            if code.as_segment() != Some(self.segments[come]) {
-                return None;
-            }
-            come += 1;
-        }
-        self.blocks.insert((block, self.come), (come, turns));
-        Some((come, turns))
+        };
+        (behind.sps == sps).then_some(behind)
     }
 }
 
@@ -76,6 +96,8 @@ impl Repeat {
 #[derive(Clone, Debug, Default)]
 pub(in crate::view::thread_state) struct Turns {
     way: Vec<SegmentId>,
+    /// The stack pointer before each segment of the way.
+    sps: Vec<u64>,
     marks: Vec<Mark>,
     repeat: Option<Box<Repeat>>,
 }
@@ -96,6 +118,7 @@ impl Turns {
     pub fn forget(&mut self) {
         self.marks.clear();
         self.way.clear();
+        self.sps.clear();
     }
 }
 
@@ -122,12 +145,14 @@ impl ThreadState<'_> {
                 return;
             }
         }
-        let Turns { way, marks, .. } = &mut self.turns;
+        let Turns { way, sps, marks, .. } = &mut self.turns;
         marks.retain(|mark| way.len() - mark.from < waiting.longest());
         if marks.is_empty() {
             way.clear();
+            sps.clear();
         } else {
             way.push(segment);
+            sps.push(self.sp);
         }
     }
 
@@ -153,15 +178,13 @@ impl ThreadState<'_> {
         let same = |m: &Mark| m.segment == segment && m.sp == self.sp && m.held == self.held.locks();
         let is_turn = |m: &Mark| same(m) && plan.waiting.contains(&way[m.from..], &plan.table);
         if let Some(at) = marks.iter().rposition(is_turn) {
-            let (segments, counts) = self.take_out(at, batch);
-            if segments.iter().all(|id| matches!(plan.table[*id].sp, SpEffect::Add(_))) {
-                self.turns.repeat = Some(Box::new(Repeat {
-                    segments,
-                    come: 0,
-                    counts,
-                    addresses: Vec::new(),
-                    blocks: FxHashMap::default(),
-                }));
+            let (segments, mut sps, counts) = self.take_out(at, batch);
+            // One with a yield has events, at which it would end.
+            if !self.yielded {
+                sps.push(self.sp);
+                sps.remove(0);
+                let (addresses, blocks) = (Vec::new(), FxHashMap::default());
+                self.turns.repeat = Some(Box::new(Repeat { segments, sps, come: 0, counts, addresses, blocks }));
             }
             return;
         }
@@ -201,11 +224,12 @@ impl ThreadState<'_> {
         }
     }
 
-    /// The turn since this mark was waiting. Returns what it is, and what it adds to the counts.
-    fn take_out(&mut self, at: usize, batch: &mut Batch) -> (Vec<SegmentId>, Counts) {
+    /// The turn since this mark was waiting. Returns what it is, the stack pointers before its segments, and what it
+    /// adds to the counts.
+    fn take_out(&mut self, at: usize, batch: &mut Batch) -> (Vec<SegmentId>, Vec<u64>, Counts) {
         self.turns.marks.truncate(at + 1);
         let mark = &self.turns.marks[at];
-        let segments = self.turns.way.split_off(mark.from);
+        let (segments, sps) = (self.turns.way.split_off(mark.from), self.turns.sps.split_off(mark.from));
         batch.truncate(&mark.lengths);
         self.perhaps_forget_tries(batch);
         let Mark { counts, expected, .. } = self.turns.marks[at];
@@ -215,7 +239,7 @@ impl ThreadState<'_> {
         if !Waiting::is_retry(&segments, &self.plan.table) {
             self.has_waited();
         }
-        (segments, counts)
+        (segments, sps, counts)
     }
 
     /// Whether the block is a part of turns that are made over and over, and needs nothing done.
@@ -227,10 +251,9 @@ impl ThreadState<'_> {
         memory: &[u64],
     ) -> bool {
         let Some(repeat) = &mut self.turns.repeat else { return false };
-        if !sps.is_empty() {
-            return false;
-        }
-        let Some((come, turns)) = repeat.behind(block, self.plan.blocks.codes(facts)) else { return false };
+        let (codes, table) = (self.plan.blocks.codes(facts), &self.plan.table);
+        let Some(Behind { come, turns, .. }) = repeat.behind((block, sps), codes, table) else { return false };
+        let (come, turns) = (*come, *turns);
         let mut counts = repeat.counts;
         counts.multiply(turns);
         self.counts.add(&counts);
@@ -240,7 +263,6 @@ impl ThreadState<'_> {
         repeat.come = come;
         if !memory.is_empty() {
             repeat.addresses.extend_from_slice(memory);
-            let table = &self.plan.table;
             let own: u32 = repeat.segments[..come].iter().map(|id| table[*id].addresses).sum();
             repeat.addresses.drain(..repeat.addresses.len() - own as usize);
         }
@@ -251,12 +273,13 @@ impl ThreadState<'_> {
     /// the segments of the last turn are run.
     pub(in crate::view::thread_state) fn repeats_segment(
         &mut self,
-        segment: SegmentId,
+        (segment, recorded): (SegmentId, Option<u64>),
         addresses: &[u64],
         batch: &mut Batch,
     ) -> bool {
         let Some(repeat) = &mut self.turns.repeat else { return false };
-        if repeat.segments[repeat.come % repeat.segments.len()] != segment {
+        let next = repeat.come % repeat.segments.len();
+        if repeat.segments[next] != segment || recorded.is_some_and(|sp| sp != repeat.sps[next]) {
             self.end_repeat(Some(segment), batch);
             return false;
         }
@@ -286,14 +309,12 @@ impl ThreadState<'_> {
             return;
         }
         let mut addresses = &repeat.addresses[..];
-        for id in &repeat.segments[..repeat.come] {
-            let segment = &plan.table[*id];
-            let (own, rest) = addresses.split_at(segment.addresses as usize);
+        for (id, after) in repeat.segments[..repeat.come].iter().zip(&repeat.sps) {
+            let (own, rest) = addresses.split_at(plan.table[*id].addresses as usize);
             addresses = rest;
             self.turns.way.push(*id);
-            let SpEffect::Add(change) = segment.sp else { unreachable!("such turns are not repeated") };
-            let after = self.sp.wrapping_add_signed(i64::from(change));
-            self.segment(*id, after, own, batch);
+            self.turns.sps.push(self.sp);
+            self.segment(*id, *after, own, batch);
         }
         self.update();
     }
