@@ -1,6 +1,6 @@
 //! Calls: what callees return, and what callers pass.
 
-use divergence::{Analysis, Class, Fact, Form, Gated, Memory, Mode, Op, Return, ValueId};
+use divergence::{Analysis, Class, DIMENSIONS, Fact, Form, Gated, Memory, Mode, Op, Return, ValueId};
 use flowgraph::{Builder, Components, NodeId};
 use rustc_hash::FxHashMap;
 
@@ -75,6 +75,8 @@ pub(super) fn solve<'m>(
         once: functions.iter().map(|&f| runs_once(f, whole, sources)).collect(),
         options: divergence::Options {
             mode,
+            // There may be any number of iterations.
+            bounds: if options.iterations { [None; DIMENSIONS] } else { divergence::Options::default().bounds },
             no_wrap: options.no_wrap,
             broken: options.broken,
             ..divergence::Options::default()
