@@ -2,8 +2,8 @@
 //!
 //! Ends with the program's own exit status, 128+n for signal n. `RECORD_OPTIONS` may hold words: `memory`,
 //! `follow-forks`, `aslr`, `limit=N`, `start=FUNCTION`, `stop=FUNCTION`, `markers`, `engine=NAME`, `cache=BYTES`,
-//! `remember=FOLDER`, `throw=SEED`, `routes=soon`, `small=SEED` and `kill=STOPS` (see `Hooks`). With `RECORD_OUTCOME=FILE` the
-//! outcome is written there.
+//! `remember=FOLDER`, `throw=SEED`, `routes=soon`, `small=SEED` and `kill=STOPS` (see `Hooks`). With
+//! `RECORD_OUTCOME=FILE` the outcome is written there.
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -8,9 +8,9 @@
 //! ```
 //!
 //! clang counts the iterations of such a loop from 0, all of it, whatever its variable counts. A thread goes through
-//! chunks of them, perhaps by a loop around. What that carries from chunk to chunk differs between the lanes, too, and so
-//! does what a loop carries whose turns are several iterations. What is around the call that begins the loop is the same
-//! for all of its iterations, or different, as for threads.
+//! chunks of them, perhaps by a loop around. What that carries from chunk to chunk differs between the lanes, too, and
+//! so does what a loop carries whose turns are several iterations. What is around the call that begins the loop is the
+//! same for all of its iterations, or different, as for threads.
 
 use divergence::{Fact, Form};
 use flowgraph::{LoopId, Loops};

@@ -14,7 +14,6 @@
 //! 2012, for what is done inside of a function; calls are our own.
 
 mod body;
-mod callers;
 mod calls;
 mod claims;
 mod facts;
@@ -89,8 +88,8 @@ impl<'m> Program<'m> {
         self.mode
     }
 
-    /// Whether a place was found where threads get their numbers or start; where lanes are iterations, whether loops were
-    /// found whose iterations they are.
+    /// Whether a place was found where threads get their numbers or start; where lanes are iterations, whether loops
+    /// were found whose iterations they are.
     #[must_use]
     pub fn has_threads(&self) -> bool {
         self.has_threads

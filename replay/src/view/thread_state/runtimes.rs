@@ -1,9 +1,9 @@
-//! Whether a thread is in OpenMP's runtime or a sanitizer's, or in what that calls for itself: a small machine beside the
-//! frames.
+//! Whether a thread is in OpenMP's runtime or a sanitizer's, or in what that calls for itself: a small machine beside
+//! the frames.
 //!
-//! OpenMP's runtime allocates memory the first time that a thread comes to some construct, or clears some; a sanitizer's
-//! fills the shadow of memory. That is done in the C library, whose code counts when the program calls it. Here it is no
-//! lane's. What a runtime calls of the program (bodies, tasks, reductions) is the program's.
+//! OpenMP's runtime allocates memory the first time that a thread comes to some construct, or clears some; a
+//! sanitizer's fills the shadow of memory. That is done in the C library, whose code counts when the program calls it.
+//! Here it is no lane's. What a runtime calls of the program (bodies, tasks, reductions) is the program's.
 
 /// On whose side code is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
