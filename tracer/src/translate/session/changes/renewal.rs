@@ -132,7 +132,7 @@ impl Session<'_> {
     /// Waits for the end of a thread that was killed before it could be brought to rest, and reads its last records
     /// while the translations are there that they are of. False where it stops for something else.
     fn sees_end(&mut self, tid: Tid) -> bool {
-        if !self.threads.get(&tid).is_some_and(|thread| !thread.has_ended()) {
+        if self.threads.get(&tid).is_none_or(Thread::has_ended) {
             return true;
         }
         match ptrace::wait_for(tid) {
