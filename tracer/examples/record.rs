@@ -2,8 +2,8 @@
 //!
 //! Ends with the program's own exit status, 128+n for signal n. `RECORD_OPTIONS` may hold words: `memory`,
 //! `follow-forks`, `aslr`, `limit=N`, `start=FUNCTION`, `stop=FUNCTION`, `markers`, `engine=NAME`, `cache=BYTES`,
-//! `remember=FOLDER`, `throw=SEED`, `routes=soon` and `small=SEED` (see `Hooks`). With `RECORD_OUTCOME=FILE` the
-//! outcome is written there.
+//! `remember=FOLDER`, `throw=SEED`, `routes=soon`, `small=SEED` and `kill=STOPS` (see `Hooks`). With
+//! `RECORD_OUTCOME=FILE` the outcome is written there.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -29,6 +29,7 @@ fn main() -> ExitCode {
             ("cache", bytes) => options.translation.code = bytes.parse().unwrap_or(0),
             ("remember", folder) => options.remember = Remember::In(folder.into()),
             ("throw", seed) => hooks.thrown_away_at_random = seed.parse().ok(),
+            ("kill", stops) => hooks.killed_after = stops.parse().ok(),
             ("small", seed) => hooks.small_buffers = seed.parse().ok(),
             ("routes", when) => hooks.routes_at_once = when == "soon",
             ("engine", name) => match engine_named(name) {

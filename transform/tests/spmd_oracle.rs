@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use transform::llvm::Module;
+use transform::llvm::{Module, Opcode};
 use transform::spmd::{Class, Decision, FunctionFacts, Options, Program, Rule, ValueId};
 
 /// The values that LLVM calls divergent, by function; arguments and unnamed instructions by their names.
@@ -58,6 +58,14 @@ fn listed(facts: &FunctionFacts<'_>, id: ValueId) -> Option<&'static str> {
         Rule::Ldpa => return Some("a volatile load"),
         Rule::Irra => return Some("an irreducible loop in which lanes part"),
         _ => {}
+    }
+    // Bits of a work item's number above the lowest six.
+    if let Some(and) = facts.instruction(id).filter(|by| by.opcode() == Opcode::LLVMAnd)
+        && let Some(mask) = and.operand(1).as_number()
+        && mask % 64 == 0
+        && facts.id(and.operand(0)).is_some_and(|item| analysis.rule(item) == Rule::Tida)
+    {
+        return Some("a wavefront of 64 begins at a multiple of 64");
     }
     let left = |node: ValueId| gated.eta(node).is_some_and(|eta| gated.gates().is_inner_turn(eta.scope));
     let operands = analysis.operands(id);

@@ -31,6 +31,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FUNCTION:ARGUMENT", value_parser = thread_number)]
     tid: Vec<(String, usize)>,
 
+    /// What is a lane, if not a thread: iterations, of the loops that OpenMP shares out to threads; `tid` is then the
+    /// iteration's number. C is compiled without unrolling and vectorising
+    #[arg(long, value_enum, value_name = "WHAT", conflicts_with = "tid")]
+    lanes: Option<Lanes>,
+
     /// How to treat loads of memory that threads share: simt, one address has one value for lanes that load together;
     /// async, another thread may write between two loads. Default: simt for GPU code, else async
     #[arg(long, value_enum, value_name = "MODE")]
@@ -73,6 +78,14 @@ enum Mode {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Lanes {
+    Iterations,
+}
+
+/// What keeps loops as the source has them, so that an iteration is one turn of its loop.
+const WHOLE_LOOPS: [&str; 3] = ["-fno-vectorize", "-fno-slp-vectorize", "-fno-unroll-loops"];
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Assumed {
     NoWrap,
 }
@@ -88,8 +101,11 @@ pub(super) fn thread_number(text: &str) -> Result<(String, usize), String> {
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let source = args.file.extension().is_some_and(|e| ["c", "cc", "cpp", "cxx", "cl"].iter().any(|s| e == *s));
+    let iterations = args.lanes == Some(Lanes::Iterations);
+    let kept = WHOLE_LOOPS.iter().filter(|_| iterations).map(OsString::from);
+    let arguments: Vec<OsString> = kept.chain(args.arguments.iter().cloned()).collect();
     let module =
-        if source { transform::wrapper::to_module(&args.file, &args.arguments)? } else { Module::read(&args.file)? };
+        if source { transform::wrapper::to_module(&args.file, &arguments)? } else { Module::read(&args.file)? };
     module.verify().map_err(|text| transform::Error::BadIr { name: args.file.display().to_string(), text })?;
     let options = Options {
         mode: args.loads.map(|mode| match mode {
@@ -97,11 +113,18 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             Mode::Async => transform::spmd::Mode::Async,
         }),
         thread_numbers: args.tid.clone(),
+        iterations,
         no_wrap: args.assume == Some(Assumed::NoWrap),
         ..Options::default()
     };
     let program = Program::of(&module, &options)?;
-    if !program.has_threads() {
+    if iterations && !program.has_threads() {
+        say!(
+            "lockstep: warning: analysing {}: no loop was found that OpenMP shares out to threads, or all of them were \
+             unrolled: build with clang and -fopenmp",
+            args.file.display()
+        );
+    } else if !program.has_threads() {
         say!(
             "lockstep: warning: analysing {}: no thread number was found, so parameters may have any value; name one \
              with --tid FUNCTION:ARGUMENT, or mark it with lockstep_tid() from lockstep.h",

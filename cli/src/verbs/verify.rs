@@ -17,6 +17,7 @@ use transform::spmd::{Claim, Options, Program, Rule, claims};
 
 use crate::exit;
 use crate::output::{WithColours, print, say};
+use crate::typed::lanes::LaneKind;
 use crate::typed::selection::{self, OneView};
 use crate::verified::code::{self, Code, Made};
 use crate::verified::comparison::{About, Class, Judged, Precision, Share, judge};
@@ -102,12 +103,14 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     let modules: Vec<Module> =
         code.units.iter().map(|path| code::read(path, args.ir.as_deref())).collect::<anyhow::Result<_>>()?;
+    let iterations = matches!(args.selection.lanes, Some(LaneKind::Iterations | LaneKind::Marks));
     let mut programs: Vec<Program<'_>> = Vec::new();
     for module in &modules {
         let functions = module.functions();
         let has = |name: &str| functions.iter().any(|f| f.name() == name);
         let thread_numbers = args.tid.iter().filter(|(name, _)| has(name)).cloned().collect();
-        programs.push(Program::of(module, &Options { thread_numbers, broken: args.broken, ..Options::default() })?);
+        let options = Options { thread_numbers, iterations, broken: args.broken, ..Options::default() };
+        programs.push(Program::of(module, &options)?);
     }
     let claimed: Vec<Vec<Claim>> = modules.iter().zip(&programs).map(|(m, p)| claims(m, p)).collect();
     let places = code.places(&claimed, &source);

@@ -30,8 +30,14 @@ fn is_whole() -> bool {
     std::env::var_os("LOCKSTEP_WHOLE").is_some()
 }
 
+/// The source of a drawn program, and its threads.
+pub(crate) fn drawn(number: u64) -> (String, u64) {
+    let drawn = program(number);
+    (drawn.source, drawn.threads)
+}
+
 /// Whether clang finds its OpenMP here.
-fn has_openmp(folder: &Folder) -> bool {
+pub(crate) fn has_openmp(folder: &Folder) -> bool {
     let words = ["-fopenmp", "-xc", "/dev/null", "-shared", "-o", "/dev/null"];
     folder.run("clang-19", &words).status.success()
 }

@@ -1,6 +1,7 @@
 //! `lockstep verify`: what the analysis proves holds in a run, and a rule applied wrongly is noticed.
 
 use crate::folder::{Folder, lockstep};
+use crate::marking::{drawn, has_openmp};
 
 /// Threads that read a table together, each its own element of another, and turn in a loop as often as they have a
 /// number.
@@ -213,4 +214,61 @@ fn what_is_proved_of_memory_between_barriers_holds_in_a_run() {
     let branches = found["instructions"].as_array().unwrap().iter().filter(|i| i["about"] == "branch");
     let uniform = branches.filter(|i| i["claimed"] == "uniform" && i["was"] == "uniform").count();
     assert!(uniform >= 6, "{text}");
+}
+
+/// Builds a program so that its loops stay whole, and records it.
+fn recorded_whole(folder: &Folder, threads: u64) {
+    let words = ["-O2", "-fno-vectorize", "-fno-slp-vectorize", "-fno-unroll-loops", "-w", "-fopenmp"];
+    folder.succeed(lockstep(), &[&["cc", "--keep-ir", "ir", "--"], &words[..], &["-o", "a", "a.c"]].concat());
+    let threads = format!("OMP_NUM_THREADS={threads}");
+    let environment = [&threads, "OMP_SCHEDULE=dynamic,3", "OMP_WAIT_POLICY=passive", "KMP_BLOCKTIME=1", lockstep()];
+    folder.succeed("env", &[&environment[..], &["trace", "--memory", "-o", "a.bin", "--", "./a"]].concat());
+}
+
+#[test]
+fn what_is_proved_of_iterations_holds_in_a_run_and_a_wrong_rule_is_noticed() {
+    let source = "#include <stdio.h>
+static int out[400], weights[400], rounds = 3;
+int main(int count, char **arguments) {
+    for (int i = 0; i < 400; i++) weights[i] = i * 37 % 101;
+    for (int t = 0; t < rounds; t++) {
+#pragma omp parallel for schedule(dynamic, 5) num_threads(3)
+        for (int i = 0; i < 400; i++) out[i] = weights[399 - i] + t;
+#pragma omp parallel for schedule(static, 7) num_threads(4)
+        for (int i = 0; i < 100; i += 2) if (count < 9) out[4 * i + 1] += i * count;
+    }
+    for (int i = 0; i < 400; i++) printf(\"%d\\n\", out[i]);
+    (void)arguments;
+}
+";
+    let folder = Folder::with(&[("a.c", source)]);
+    if !has_openmp(&folder) {
+        return;
+    }
+    recorded_whole(&folder, 4);
+    let words = ["verify", "--lanes", "iterations", "--json", "a.bin"];
+    let found: serde_json::Value = serde_json::from_str(&folder.succeed(lockstep(), &words)).unwrap();
+    assert_eq!(found["violations"].as_array().unwrap().len(), 0);
+    assert!(found["shares"]["access"]["tested_fetches"].as_u64().unwrap() > 50, "{}", found["shares"]);
+    let instructions = found["instructions"].as_array().unwrap();
+    let affine = instructions.iter().filter(|i| i["about"] == "access" && i["claimed"] == "affine").count();
+    assert!(affine >= 3, "{affine} of {}", instructions.len());
+    let broken = folder.run(lockstep(), &["verify", "--lanes", "iterations", "--broken", "MLCA", "a.bin"]);
+    assert_eq!(broken.status.code(), Some(CONTRADICTED));
+}
+
+#[test]
+fn what_is_proved_of_iterations_of_drawn_programs_holds() {
+    let count = if std::env::var_os("LOCKSTEP_WHOLE").is_some() { 100 } else { 5 };
+    for number in 0..count {
+        let (source, threads) = drawn(number);
+        let folder = Folder::with(&[("a.c", &source)]);
+        if !has_openmp(&folder) {
+            return;
+        }
+        recorded_whole(&folder, threads);
+        let run = folder.run(lockstep(), &["verify", "--lanes", "iterations", "--by", "program", "a.bin"]);
+        let said = format!("{}{}", String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
+        assert_eq!(run.status.code(), Some(0), "program {number}: {said}\n{source}");
+    }
 }

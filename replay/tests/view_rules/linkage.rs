@@ -106,6 +106,24 @@ fn a_stub_that_leads_to_a_sanitizer_is_the_programs_and_binds_as_any_other() {
 }
 
 #[test]
+fn what_a_sanitizer_calls_of_the_c_library_for_itself_is_left_out_and_what_it_calls_for_the_program_stays() {
+    // The program calls a function by this name in its own module, which goes on in the C library.
+    let told_of = |name: &str| {
+        let mut made = Recording::with_library("libc.so.6");
+        made.symbol("__msan_init", MAIN + 0xd00, 16).symbol(name, MAIN + 0x80, 16).symbol("memset", LIBRARY, 16);
+        made.start(0).run(0, &[call(MAIN)]).run(0, &[of_kind(Kind::Jump, MAIN + 0x80)]);
+        made.run(0, &[plain(LIBRARY), ret(LIBRARY + 1)]).run(0, &[plain(MAIN + 1)]).end(0);
+        told(&made.view(&whole()).unwrap(), 0)
+    };
+    assert_eq!(told_of("__msan_memset"), "100 sp=-8 4000 4001r 101", "for the program");
+    assert_eq!(told_of("___interceptor_strlen"), "100 sp=-8 4000 4001r 101", "for the program");
+    assert_eq!(told_of("__msan_poison_stack"), "100 101");
+    assert_eq!(told_of("_ZN6__msan9SetShadowEPKvmh"), "100 101");
+    assert_eq!(told_of("memset"), "100 101", "an instrumented function's call for the shadow");
+    assert_eq!(told_of("fill"), "100c 180 4000 4001r 101", "a function of the program");
+}
+
+#[test]
 fn a_function_called_back_behind_a_jump_to_a_stub_is_as_deep_as_without_one() {
     let callback = |by_stub: bool| {
         let mut made = Recording::new();

@@ -9,6 +9,8 @@ pub struct Hooks {
     pub routes_at_once: bool,
     /// Uses little of each buffer, each time as much as this number chooses, so that buffers fill at every point.
     pub small_buffers: Option<u64>,
+    /// Kills the program when so many of its stops have been handled, before the next one is.
+    pub killed_after: Option<u64>,
 }
 
 /// A row of numbers that a seed chooses.

@@ -40,8 +40,12 @@ pub struct Translate(pub Hooks);
 
 impl Translate {
     /// As users have it.
-    pub const PLAIN: Translate =
-        Translate(Hooks { thrown_away_at_random: None, routes_at_once: false, small_buffers: None });
+    pub const PLAIN: Translate = Translate(Hooks {
+        thrown_away_at_random: None,
+        routes_at_once: false,
+        small_buffers: None,
+        killed_after: None,
+    });
 }
 
 impl Engine for Translate {

@@ -10,7 +10,7 @@ use nix::unistd::Pid;
 use trace_format::Trace;
 
 use crate::support::group::{assert_nobody_left, bury_orphans, within_ten_seconds};
-use crate::support::{chain, compile, place, record_command};
+use crate::support::{chain, compile, is_whole, place, record, record_command};
 
 /// How often each is killed.
 const TIMES: u32 = 50;
@@ -145,4 +145,18 @@ fn a_killed_program_with_recorded_children_ends_its_trace() {
 #[test]
 fn a_killed_program_with_children_that_are_let_go_ends_its_trace() {
     kill_programs("engine=translate", "busy_forks.c", FEWER_TIMES);
+}
+
+/// Where a thread is killed while it stands at a stop, the stop at its end is the one that it is told to go on from.
+/// All translations may be thrown away before that is known, and with them what its last records mean.
+#[test]
+fn a_thread_killed_at_a_stop_is_written_before_its_translations_are_thrown_away() {
+    let program = compile("exit_while_running.c", &[]);
+    let mut killed = 0;
+    for stops in (20..480).step_by(if is_whole() { 1 } else { 14 }) {
+        let recorded = record(&format!("engine=translate throw={stops} kill={stops}"), &program, &[]);
+        let trace = recorded.trace();
+        killed += u32::from(trace.finish().unwrap().signal == Some(9));
+    }
+    assert!(killed >= 20, "{killed} programs were killed");
 }

@@ -1,16 +1,15 @@
 //! Calls: what callees return, and what callers pass.
 
-use divergence::{Analysis, Class, Fact, Form, Gated, Memory, Mode, Op, Return, ValueId};
+use divergence::{Analysis, Class, DIMENSIONS, Fact, Form, Gated, Memory, Mode, Op, Return, ValueId};
 use flowgraph::{Builder, Components, NodeId};
 use rustc_hash::FxHashMap;
 
 use super::body::Body;
-use super::callers::all_callers_known;
 use super::facts::FunctionFacts;
 use super::meets::{beside, for_threads, met, numbered, one_for_all, passed};
 use super::memory::{MemoryFacts, Record, quiet_loads, records};
 use super::options::Machine;
-use super::sources::{Sources, runs_once};
+use super::sources::{Sources, all_callers_known, runs_once};
 
 use crate::llvm::{Function, Module, Value};
 
@@ -66,6 +65,7 @@ pub(super) fn solve<'m>(
     let known: Vec<Record<'m>> = memory.as_ref().map(|memory| records(memory, whole, sources)).unwrap_or_default();
     let found = known.iter().filter_map(|record| Found::of(record, &bodies, &numbers)).collect();
     let first = || functions.iter().map(|&f| at_first(f, machine, whole, sources)).collect();
+    let divergence::Options { bounds, .. } = divergence::Options::default();
     let mut solver = Solver {
         summaries: vec![Return::Fact(Fact::Top); bodies.len()],
         bodies,
@@ -75,9 +75,10 @@ pub(super) fn solve<'m>(
         once: functions.iter().map(|&f| runs_once(f, whole, sources)).collect(),
         options: divergence::Options {
             mode,
+            // There may be any number of iterations.
+            bounds: if options.iterations { [None; DIMENSIONS] } else { bounds },
             no_wrap: options.no_wrap,
             broken: options.broken,
-            ..divergence::Options::default()
         },
         sources,
     };

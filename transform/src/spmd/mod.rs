@@ -3,7 +3,8 @@
 //!
 //! 1. Each function becomes a function that [`divergence`] knows.
 //! 2. Thread numbers are found (`sources.rs`): arguments of pthread start routines, OpenMP regions, work-item
-//!    intrinsics, `lockstep_tid()`, what the user names.
+//!    intrinsics, `lockstep_tid()`, what the user names. Where lanes are iterations, counters of the loops that OpenMP
+//!    shares out (`iterations.rs`).
 //! 3. Callees are summed up, callers last: what a call returns for what it passes (`calls.rs`).
 //! 4. What call sites pass is combined in the parameters, callers first, until nothing changes.
 //!
@@ -13,10 +14,10 @@
 //! 2012, for what is done inside of a function; calls are our own.
 
 mod body;
-mod callers;
 mod calls;
 mod claims;
 mod facts;
+mod iterations;
 mod library;
 mod meets;
 mod memory;
@@ -57,7 +58,7 @@ impl<'m> Program<'m> {
         let machine = Machine::of(module);
         let mode = options.mode.unwrap_or(if machine == Machine::Threads { Mode::Async } else { Mode::Simt });
         let sources = sources::find(module, machine, options)?;
-        let has_threads = sources.has_threads();
+        let has_threads = if options.iterations { sources.has_iterations() } else { sources.has_threads() };
         let functions = calls::solve(module, machine, mode, options, &sources);
         let by_function = functions.iter().enumerate().map(|(i, f)| (f.function(), i)).collect();
         Ok(Program { functions, by_function, machine, mode, has_threads })
@@ -87,7 +88,8 @@ impl<'m> Program<'m> {
         self.mode
     }
 
-    /// Whether a place was found where threads get their numbers or start.
+    /// Whether a place was found where threads get their numbers or start; where lanes are iterations, whether loops
+    /// were found whose iterations they are.
     #[must_use]
     pub fn has_threads(&self) -> bool {
         self.has_threads

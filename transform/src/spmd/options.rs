@@ -41,6 +41,9 @@ pub struct Options {
     pub mode: Option<Mode>,
     /// Arguments that are a thread's number: function and number of the argument, from 0. Default: none.
     pub thread_numbers: Vec<(String, usize)>,
+    /// Whether lanes are the iterations of the loops that OpenMP shares out, not threads: `tid` is the iteration's
+    /// number. Loops must be as the source has them: neither unrolled nor vectorised. Default: no.
+    pub iterations: bool,
     /// Whether integers are taken for as wide as they need to be: see [`divergence::Options::no_wrap`]. Default: no.
     pub no_wrap: bool,
     /// Whether code of other modules may call what this one does not hide, also where it has `main`. Who changes code

@@ -4,6 +4,7 @@ use divergence::{Fact, Form};
 use flowgraph::{Loops, NodeId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::iterations;
 use super::options::{MARK, Machine, Options};
 use crate::flow::Flow;
 use crate::llvm::{Function, Instruction, Module, Opcode, Value};
@@ -44,6 +45,11 @@ pub(super) struct Sources<'m> {
 }
 
 impl<'m> Sources<'m> {
+    /// Whether anything counts the iterations that lanes are, where they are.
+    pub(super) fn has_iterations(&self) -> bool {
+        self.counters.values().flat_map(FxHashMap::values).any(|fact| *fact != Fact::Divergent)
+    }
+
     pub(super) fn has_threads(&self) -> bool {
         !(self.starts.is_empty() && self.named.is_empty() && self.kernels.is_empty() && self.asks.is_empty())
     }
@@ -86,12 +92,21 @@ pub(super) fn find<'m>(module: &'m Module, machine: Machine, options: &Options) 
                 sources.asks.insert(function);
             }
             match callee.name().as_str() {
+                "omp_get_thread_num" if options.iterations => {}
                 "omp_get_thread_num" => _ = sources.asks.insert(function),
                 "pthread_create" if machine == Machine::Threads => sources.start(function, instruction, 2, &[3], false),
                 "GOMP_parallel" => sources.start(function, instruction, 0, &[1], true),
                 "__kmpc_fork_call" => sources.fork(function, instruction),
                 _ => {}
             }
+        }
+    }
+    if options.iterations {
+        // A thread's number says nothing about iterations.
+        sources.counters.values_mut().flat_map(FxHashMap::values_mut).for_each(|fact| *fact = Fact::Divergent);
+        let of_function = |&function: &Function<'m>| (function, iterations::counters(function));
+        for (function, counters) in module.functions().iter().map(of_function) {
+            sources.counters.entry(function).or_default().extend(counters);
         }
     }
     Ok(sources)
@@ -131,13 +146,27 @@ pub(super) fn runs_once(function: Function<'_>, whole: bool, sources: &Sources<'
         let within = call.block().map(|block| (block, block.function()));
         let Some((block, caller)) = within.filter(|_| call.callee() == Some(function.as_value())) else { return false };
         let flow = Flow::of(caller);
-        let known = super::callers::all_callers_known(function, whole, sources);
+        let known = all_callers_known(function, whole, sources);
         if !known || Loops::of(flow.graph()).innermost(flow.node(block)).is_some() {
             return false;
         }
         function = caller;
     }
     false
+}
+
+/// Whether all that calls a function, or starts threads on it, was found.
+pub(super) fn all_callers_known(function: Function<'_>, whole: bool, sources: &Sources<'_>) -> bool {
+    let (users, complete) = function.as_value().users_in_code();
+    let is_only_called = |user: &Instruction<'_>| {
+        let starts = sources.starts.iter().any(|s| s.runs == function && s.call == *user);
+        let passed = user.arguments().contains(&function.as_value());
+        // A function that passes it on to a call that starts threads was looked into.
+        let started = sources.starts.iter().any(|s| s.runs == function && user.callee() == Some(s.within.as_value()));
+        let calls = user.callee() == Some(function.as_value()) && !passed;
+        starts || calls || started
+    };
+    (whole || function.is_internal()) && complete && !users.is_empty() && users.iter().all(is_only_called)
 }
 
 /// So many functions up are looked at.
@@ -193,7 +222,7 @@ fn counters<'m>(function: Function<'m>, call: Instruction<'m>) -> FxHashMap<Valu
 }
 
 /// By how much `next` is more than `phi`.
-fn step_of(phi: Instruction<'_>, next: Value<'_>) -> Option<i64> {
+pub(super) fn step_of(phi: Instruction<'_>, next: Value<'_>) -> Option<i64> {
     let next = next.as_instruction()?;
     match next.opcode() {
         Opcode::LLVMAdd => {

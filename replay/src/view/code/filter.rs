@@ -5,6 +5,7 @@ use rustc_hash::FxHashSet;
 use trace_format::{Module, ModuleRole, Pc, STUB_NAME, Symbol, Trace};
 
 use super::mathematics::{self, Mathematics};
+use super::sanitizers::{self, is_of_sanitizer};
 use crate::view::CodeFilter;
 use crate::view::thread_state::Side;
 
@@ -34,6 +35,8 @@ pub(in crate::view) struct Classifier<'a> {
     filter: CodeFilter,
     /// Without a loader the C library is in the main executable.
     is_static: bool,
+    /// Whether clang's memory sanitizer is in the program.
+    poisons: bool,
     /// What the program, or a library that stands in front of the C library's, has by the name of a mathematical
     /// function.
     own: FxHashSet<&'a str>,
@@ -48,13 +51,13 @@ impl<'a> Classifier<'a> {
                 && !mathematics::is_of_library(trace.module_of(symbol.pc), is_static, &symbol.name)
         };
         let own = trace.symbols().iter().filter(|symbol| is_own(symbol)).map(|symbol| symbol.name.as_str()).collect();
-        Classifier { trace, filter, is_static, own }
+        Classifier { trace, filter, is_static, poisons: sanitizers::poisons(trace), own }
     }
 
     /// The class of the code at an address.
     pub fn class(&self, pc: Pc) -> Class {
         let module = self.trace.module_of(pc);
-        if is_of_sanitizer(self.trace, module, pc) {
+        if is_of_sanitizer(self.trace, module, pc) || self.is_poisoning(module, pc) {
             return Class::Checks;
         }
         if self.is_runtime(module, pc) {
@@ -86,7 +89,14 @@ impl<'a> Classifier<'a> {
         mathematics::is_one(function) && !self.own.contains(function)
     }
 
-    /// On whose side the code at an address is when OpenMP's runtime calls it.
+    /// Whether this is where the memory sanitizer's code in the program's functions fills the shadow of memory.
+    fn is_poisoning(&self, module: Option<&Module>, pc: Pc) -> bool {
+        self.poisons
+            && module.is_some_and(|module| module.role == ModuleRole::Main)
+            && self.trace.symbol_of(pc).is_some_and(|symbol| sanitizers::is_poisoned_by(&symbol.name))
+    }
+
+    /// On whose side the code at an address is when a runtime calls it.
     pub fn side(&self, pc: Pc) -> Side {
         let module = self.trace.module_of(pc);
         let name = self.trace.symbol_of(pc).map_or("", |symbol| symbol.name.as_str());
@@ -95,6 +105,11 @@ impl<'a> Classifier<'a> {
         };
         match module.map(|module| module.role) {
             _ if of_library(&OPENMP_LIBRARIES) || is_openmp_function(name) => Side::OpenMp,
+            _ if self.is_poisoning(module, pc) => Side::Checks,
+            _ if is_of_sanitizer(self.trace, module, pc) => match sanitizers::stands_for_another(name) {
+                true => Side::Helper,
+                false => Side::Checks,
+            },
             _ if of_library(&HELPERS) || is_of_memory(name) => Side::Helper,
             Some(ModuleRole::Main) if !self.is_static => Side::Program,
             Some(ModuleRole::Loader) => Side::Helper,
@@ -183,59 +198,6 @@ fn is_runtime_function(name: &str) -> bool {
         || bare.strip_prefix("omp_").is_some_and(|rest| OPENMP.iter().any(|o| rest.starts_with(o)))
 }
 
-/// Libraries that are runtimes of sanitizers. gcc's runtimes are libraries; clang's are linked into the program, where
-/// the names of functions tell. Nobody moves that code to another machine with the program.
-const LIBRARIES: [&str; 8] =
-    ["libasan", "libtsan", "liblsan", "libubsan", "libhwasan", "libmsan", "libdfsan", "libclang_rt."];
-/// Their namespaces, which functions without a namespace have as prefixes: `__asan_report_load8`.
-const NAMESPACES: [&str; 10] = [
-    "__asan",
-    "__tsan",
-    "__msan",
-    "__lsan",
-    "__ubsan",
-    "__hwasan",
-    "__dfsan",
-    "__sanitizer",
-    "__interception",
-    "__sancov",
-];
-/// Other prefixes: functions that stand before those of the C library, the start routines of threads, and what makes
-/// stacks grow.
-const PREFIXES: [&str; 12] = [
-    "__interceptor_",
-    "___interceptor_",
-    "_ZL17asan_thread_start",
-    "_ZL18hwasan_thread_start",
-    "_ZL19MsanThreadStartFunc",
-    "_ZL19DFsanThreadStartFunc",
-    "_ZL20DFsanThreadStartFunc",
-    // The leak checker's.
-    "_ZL15ThreadStartFuncILb",
-    "__morestack",
-    "__generic_morestack",
-    "__splitstack_",
-    "__releasestack",
-];
-
-/// Whether the code at an address belongs to one.
-pub(in crate::view) fn is_of_sanitizer(trace: &Trace, module: Option<&Module>, pc: Pc) -> bool {
-    module.is_some_and(|module| LIBRARIES.iter().any(|library| module.name().starts_with(library)))
-        || trace.symbol_of(pc).is_some_and(|symbol| {
-            // A stub of the linkage table that leads there is code of the program, as any other stub.
-            !symbol.name.ends_with(STUB_NAME) && is_sanitizer_function(&symbol.name)
-        })
-}
-
-/// Whether a function of this name, mangled where it is one of C++, is one's.
-pub(in crate::view) fn is_sanitizer_function(name: &str) -> bool {
-    // A nested name begins with the length of its first part: `_ZN11__sanitizer5Mutex4LockEv`.
-    let first = name.strip_prefix("_ZN").map(|rest| rest.trim_start_matches(['K', 'V']));
-    let first = first.map_or(name, |rest| rest.trim_start_matches(|c: char| c.is_ascii_digit()));
-    NAMESPACES.iter().any(|namespace| first.starts_with(namespace))
-        || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -277,29 +239,6 @@ mod tests {
             ["clone_tree", "main._omp_fn.0", ".omp_outlined.", "omp_mandelbrot", "worker", "kmp_search", "memcpy"]
         {
             assert!(!is_runtime_function(name), "{name}");
-        }
-    }
-
-    #[test]
-    fn functions_of_sanitizers_are_known_and_those_of_programs_are_not() {
-        for name in [
-            "__asan_report_load8",
-            "_ZN6__asan12PoisonShadowEmmh",
-            "_ZNK11__sanitizer15ThreadArgRetval7GetArgsEm",
-            "_ZN11__sanitizer5Mutex4LockEv",
-            "__interceptor_free",
-            "___interceptor_malloc",
-            "__tsan_thread_start_func",
-            "_ZL17asan_thread_startPv",
-            "_ZL15ThreadStartFuncILb0EEPvS0_",
-            "__ubsan_handle_add_overflow",
-            "__sanitizer_cov_trace_pc_guard",
-            "__morestack",
-        ] {
-            assert!(is_sanitizer_function(name), "{name}");
-        }
-        for name in ["work", "asan_thread_start", "_ZN4asan4workEv", "malloc", "_ZL15ThreadStartFuncPv", "more_stack"] {
-            assert!(!is_sanitizer_function(name), "{name}");
         }
     }
 }

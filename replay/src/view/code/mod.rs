@@ -3,4 +3,5 @@
 pub(super) mod costs;
 pub(super) mod filter;
 mod mathematics;
+pub(super) mod sanitizers;
 pub(super) mod switches;

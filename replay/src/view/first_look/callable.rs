@@ -21,7 +21,7 @@
 
 use trace_format::{Block, Kind, ModuleRole, Pc, Trace};
 
-use crate::view::code::filter::{is_of_sanitizer, is_sanitizer_function};
+use crate::view::code::sanitizers::{is_of_sanitizer, is_sanitizer_function};
 
 /// So many instructions of a thread are looked at: what stands before the callable takes some hundreds, with the loader
 /// binding functions some thousands.

@@ -6,7 +6,7 @@ use trace_format::{Block, BlockId, Event, Item, LibraryCode, Pc, Seq, SyncFuncti
 use trace_format::{ThreadExit, ThreadId, Trace};
 
 use crate::Result;
-use crate::view::code::filter::is_of_sanitizer;
+use crate::view::code::sanitizers::is_of_sanitizer;
 use crate::view::first_look::callable::Look;
 use crate::view::first_look::episodes::{BarrierInit, BarrierWait};
 use crate::view::first_look::leagues::TeamAt;

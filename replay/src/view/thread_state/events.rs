@@ -10,7 +10,7 @@ use super::super::waits::conditions::is_of_condition;
 use super::super::waits::own_locks::Does;
 use super::super::waits::unordered::UnorderedWaits;
 use super::extents::{Belongs, Extent, Marked};
-use super::openmp::OpenMp;
+use super::runtimes::Runtimes;
 use super::{Expected, Pending, ThreadState, Waiting, push_control};
 use crate::{Batch, Control, Entry, EpisodeId};
 
@@ -35,7 +35,7 @@ impl ThreadState<'_> {
 
     fn begin_counted(&mut self, extent: Extent, batch: &mut Batch) {
         self.extents.begin(extent, self.now);
-        self.openmp = OpenMp::default();
+        self.runtimes = Runtimes::default();
         self.pending = Pending::Nothing;
         self.frames.restart();
         if self.plan.lock_rule.are_taken() {
@@ -186,7 +186,7 @@ impl ThreadState<'_> {
                 self.now = seq;
                 // A sanitizer's own locks are no lane's.
                 let is_in_checks = self.kept_before_checks == Some(self.counts.kept);
-                let is_in_runtime = self.stack.in_leaf() || self.openmp.is_in();
+                let is_in_runtime = self.stack.in_leaf() || self.runtimes.is_in();
                 let is_known =
                     is_in_runtime || self.plan.locks.id(address).is_some() || self.plan.libraries.has(address);
                 let last = self.plan.blocks.rows.last_segment(batch).or(self.previous);
@@ -287,7 +287,7 @@ impl ThreadState<'_> {
         if is_of_condition(function) {
             self.waits_at = self.conditions.next().copied().flatten();
             let is_wait = function == SyncFunction::ConditionWait;
-            let is_own = self.extents.is_open() && !self.openmp.is_in();
+            let is_own = self.extents.is_open() && !self.runtimes.is_in_openmp();
             if self.waits_at.is_none() && is_own && self.plan.lock_rule.are_taken() {
                 let UnorderedWaits { awaited, signalled, .. } = &mut self.unordered;
                 if is_wait { awaited } else { signalled }.insert(object);
@@ -341,7 +341,7 @@ impl ThreadState<'_> {
                 self.meet_behind(Some(left.object), batch);
             }
             // gcc's runtime waits for its turn also where it gives a thread the next iterations.
-            let is_in_runtime = function == SyncFunction::OrderedEnter && self.openmp.is_below(self.sp);
+            let is_in_runtime = function == SyncFunction::OrderedEnter && self.runtimes.is_below_openmp(self.sp);
             let is_no_lock = is_in_runtime || self.plan.locks.is_no_lock(function, left.object);
             let action = locks::action(function).filter(|_| !is_no_lock);
             let taken = match action {
@@ -379,7 +379,7 @@ impl ThreadState<'_> {
                 }
             }
             // A runtime that yields waits by itself.
-            self.yielded |= function == SyncFunction::Yield && self.extents.is_open() && !self.openmp.is_in();
+            self.yielded |= function == SyncFunction::Yield && self.extents.is_open() && !self.runtimes.is_in_openmp();
             if function == SyncFunction::ThreadJoin {
                 self.extents.join();
             }

@@ -129,7 +129,7 @@ impl ThreadState<'_> {
         let segment = &self.plan.table[id];
         let kind = segment.last().kind;
         if self.extents.is_open() {
-            self.openmp.run(self.plan.blocks.side(id), self.sp);
+            self.runtimes.run(self.plan.blocks.side(id), self.sp);
         }
         if let Some((does, lock)) = self.plan.blocks.act(id) {
             let last = || self.held.locks().iter().rfind(|held| self.plan.locks.is_own(held.object).is_some());
@@ -211,7 +211,7 @@ impl ThreadState<'_> {
             extent,
             frames: std::mem::take(&mut self.frames),
             linkage: std::mem::take(&mut self.linkage),
-            openmp: std::mem::take(&mut self.openmp),
+            runtimes: std::mem::take(&mut self.runtimes),
             held: std::mem::take(&mut self.held),
         };
         let mut there = self.stacks.go_to(self.sp, waits, self.counts.outside_region);
@@ -219,7 +219,8 @@ impl ThreadState<'_> {
             push_control(batch, Control::GoOn(self.stacks.name()));
         }
         self.extents.exchange(&mut there.extent);
-        (self.frames, self.linkage, self.openmp, self.held) = (there.frames, there.linkage, there.openmp, there.held);
+        (self.frames, self.linkage, self.runtimes, self.held) =
+            (there.frames, there.linkage, there.runtimes, there.held);
         self.forget_waits();
         self.update();
     }

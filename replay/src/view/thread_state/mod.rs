@@ -17,7 +17,7 @@ mod in_parts;
 mod in_pieces;
 mod linkage;
 mod meetings;
-mod openmp;
+mod runtimes;
 mod waiting;
 mod whole;
 
@@ -32,8 +32,8 @@ pub(super) use self::counts::{Counts, Reason};
 pub(super) use self::expected::{Expected, push_control};
 use self::extents::{Extent, Extents};
 use self::linkage::Linkage;
-use self::openmp::OpenMp;
-pub(super) use self::openmp::Side;
+use self::runtimes::Runtimes;
+pub(super) use self::runtimes::Side;
 use self::waiting::spin::Spin;
 use self::waiting::tries::Tries;
 use self::waiting::turns::Turns;
@@ -71,7 +71,7 @@ struct OnStack {
     extent: Option<(Extent, bool)>,
     frames: Frames,
     linkage: Linkage,
-    openmp: OpenMp,
+    runtimes: Runtimes,
     held: Held,
 }
 
@@ -129,7 +129,7 @@ pub(super) struct ThreadState<'a> {
     frames: Frames,
     pending: Pending,
     linkage: Linkage,
-    openmp: OpenMp,
+    runtimes: Runtimes,
     stack: SyncStack,
     held: Held,
     extents: Extents,
@@ -201,7 +201,7 @@ impl<'a> ThreadState<'a> {
             frames: Frames::default(),
             pending: Pending::Nothing,
             linkage: Linkage::default(),
-            openmp: OpenMp::default(),
+            runtimes: Runtimes::default(),
             stack: SyncStack::default(),
             held: Held::default(),
             extents: Extents::new(own),
@@ -245,7 +245,7 @@ impl<'a> ThreadState<'a> {
             Class::SyncRuntime | Class::Checks => Some(Reason::SyncRuntime),
             Class::OutsideMain => Some(Reason::OutsideMain),
             Class::Mathematics => Some(Reason::Mathematics),
-            Class::Keep if self.openmp.is_helped() || self.binds(id) => Some(Reason::SyncRuntime),
+            Class::Keep if self.runtimes.is_helped() || self.binds(id) => Some(Reason::SyncRuntime),
             Class::Keep if self.drops_critical() => Some(Reason::Critical),
             Class::Keep => None,
         }
@@ -391,7 +391,7 @@ impl<'a> ThreadState<'a> {
             && !self.unsettled
             && !self.yielded
             && !self.stack.in_leaf()
-            && !self.openmp.is_in()
+            && !self.runtimes.is_in()
             && !self.drops_critical()
             && self.frames.handlers() == 0
             && !self.spin.is_watching()

@@ -54,6 +54,9 @@ use translation_cache::Recollections;
 /// How often the progress is told, at the next stop: looking at the clock is nothing beside a stop.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(50);
 
+/// How long threads that are killed have to come to their ends, where tests ask for that.
+const TO_ENDS: Duration = Duration::from_millis(2);
+
 /// Runs the program of the options to its end, and records it.
 pub fn record(options: &TraceOptions, hooks: Hooks) -> Result<Outcome> {
     let Launched { main, handle, recorder, stopwatch } = Launched::new(options, ptrace_options())?;
@@ -185,6 +188,11 @@ impl<'a> Session<'a> {
             };
             let next = self.renew_when_full(next).and_then(|next| self.without_inner_tracers(next));
             let Some((tid, stop)) = next else { continue };
+            if self.hooks.killed_after == Some(self.found.translation.stops) {
+                self.kill_process_of(tid);
+                // Its threads go on to the stops at their ends, while what they stopped for before is handled.
+                std::thread::sleep(TO_ENDS);
+            }
             self.stopped(tid, stop);
             self.follow_switch();
             if self.recording && self.recorder.failed() {

@@ -5,9 +5,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::library::{Effect, effect};
 use crate::flow::Flow;
 use crate::llvm::{Function, Instruction, Module, Opcode, Value};
-use crate::spmd::callers::all_callers_known;
 use crate::spmd::library::{Known, known};
 use crate::spmd::sources::Sources;
+use crate::spmd::sources::all_callers_known;
 
 /// A call within a function.
 struct Site {

@@ -118,15 +118,37 @@ impl Session<'_> {
                         resumable.push(tid);
                     }
                 }
-                Err(Lost::Gone) => {}
+                Err(Lost::Gone) if self.sees_end(tid) => {}
                 Err(Lost::Stopped(Stop::Event { event: libc::PTRACE_EVENT_EXIT, .. })) => self.exiting(tid),
-                Err(Lost::Stopped(_) | Lost::NoRoom) => {
+                Err(Lost::Gone | Lost::Stopped(_) | Lost::NoRoom) => {
                     self.give_program_up(tid);
                     return None;
                 }
             }
         }
         Some(Rested { resumable, calls })
+    }
+
+    /// Waits for the end of a thread that was killed before it could be brought to rest, and reads its last records
+    /// while the translations are there that they are of. False where it stops for something else.
+    fn sees_end(&mut self, tid: Tid) -> bool {
+        if self.threads.get(&tid).is_none_or(Thread::has_ended) {
+            return true;
+        }
+        match ptrace::wait_for(tid) {
+            Ok(Stop::Event { event: libc::PTRACE_EVENT_EXIT, .. }) => self.exiting(tid),
+            Ok(end @ (Stop::Exited(_) | Stop::Killed(_))) => {
+                self.settle_unseen_end(tid);
+                self.met.push_back((tid, end));
+            }
+            Ok(stop) => {
+                self.met.push_back((tid, stop));
+                return false;
+            }
+            // It was met already, or will be reported behind the other threads of its process.
+            Err(_) => self.settle_unseen_end(tid),
+        }
+        true
     }
 
     /// Lets threads go on that are at rest.
