@@ -24,10 +24,12 @@ fn the_spread_is_that_of_the_traces_one_by_one() {
     let traces: Vec<&str> = traces.iter().map(String::as_str).collect();
     let options = ["-H", "minsp-pc,barrier", "--locks", "simt", "--json"];
     let told: Value = serde_json::from_str(&succeed("replay", &[&options[..], &traces].concat())).unwrap();
+    let of_trace =
+        |trace: &&str| serde_json::from_str(&succeed("replay", &[&options[..], &[*trace]].concat())).unwrap();
+    let one_by_one: Vec<Value> = traces.iter().map(of_trace).collect();
     for model in [0, 1] {
         let mut alone: Vec<f64> = Vec::new();
-        for (number, trace) in traces.iter().enumerate() {
-            let one: Value = serde_json::from_str(&succeed("replay", &[&options[..], &[trace]].concat())).unwrap();
+        for (number, one) in one_by_one.iter().enumerate() {
             let (one, of_all) = (&one["results"][model], &told["traces"][number]["results"][model]);
             assert_eq!((&one["fetches"], &one["heuristic"]), (&of_all["fetches"], &of_all["heuristic"]));
             alone.push(one["simt_efficiency"].as_f64().unwrap());

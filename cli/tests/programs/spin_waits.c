@@ -1,11 +1,15 @@
-/* Four threads, 24 phases of uneven work, and a barrier of the program's own that spins without `pause`, in the way that WAIT names: every turn of it is waiting.
+/* Four threads, PHASES of uneven work, and a barrier of the program's own that spins without `pause`, in the way that WAIT names: every turn of it is waiting.
  * What is left of a run does not depend on how the threads were scheduled. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <time.h>
 
-enum { THREADS = 4, PHASES = 24 };
+enum { THREADS = 4 };
+
+#ifndef PHASES
+#define PHASES 24
+#endif
 
 /* The least work of a phase, in turns of a loop. */
 #ifndef WORK

@@ -64,15 +64,17 @@ fn a_program_without_ir_is_refused_with_the_way_out() {
     assert!(String::from_utf8_lossy(&refused.stderr).contains("--keep-ir"));
 }
 
-/// A thread that waits for another in a loop that only reads.
+/// A thread that waits for another in a loop that only reads. A turn takes hundreds of cycles: a thread that waits for
+/// long, since the machine is busy, makes thousands of turns and not millions.
 const WAITING: &str = "#include <pthread.h>
 #include <unistd.h>
 static volatile int here, flag;
 static int results[2];
+#define DIVIDE __asm__ volatile(\"mov $-1, %%rax; .rept 20; xor %%edx, %%edx; div %0; .endr\" : : \"r\"(1l) : \"rax\", \"rdx\")
 static void *start(void *id) {
     if (id) {
         here = 1;
-        while (!flag) { }
+        while (!flag) DIVIDE;
     } else {
         while (!here) usleep(20);
         usleep(20);
