@@ -48,24 +48,19 @@ impl ThreadState<'_> {
             left -= segment.len();
             let (addresses, rest) = memory.split_at(segment.addresses as usize);
             memory = rest;
-            let (change, recorded) = match segment.sp {
-                SpEffect::Add(change) => (i64::from(change), None),
-                SpEffect::Recorded => {
-                    (0, Some(*sps.next().expect("the reader gives as many stack pointers as the block has")))
-                }
-            };
+            let recorded = (segment.sp == SpEffect::Recorded).then(|| *sps.next().expect("the reader gives them all"));
             if is_watched {
                 if self.repeats_segment((id, recorded), addresses, batch) {
                     continue;
                 }
-                self.watch_for_turns(id, batch);
+                self.watch_for_turns((id, recorded), batch);
                 // With it, the next turn has begun.
                 if self.repeats_segment((id, recorded), addresses, batch) {
                     continue;
                 }
             }
             // While a turn is made over and over, the stack pointer is not followed.
-            let after = recorded.unwrap_or_else(|| self.sp.wrapping_add_signed(change));
+            let after = self.sp_behind(segment.sp, recorded);
             self.watch_for_spinning(id, batch);
             let kept_before = self.counts.kept;
             self.segment(id, after, addresses, batch);
@@ -74,6 +69,14 @@ impl ThreadState<'_> {
             }
         }
         self.update();
+    }
+
+    /// The stack pointer behind a segment that changes it so, by what is recorded.
+    pub(super) fn sp_behind(&self, effect: SpEffect, recorded: Option<u64>) -> u64 {
+        match effect {
+            SpEffect::Add(change) => self.sp.wrapping_add_signed(i64::from(change)),
+            SpEffect::Recorded => recorded.unwrap_or(self.sp),
+        }
     }
 
     /// A segment is kept while the thread may be spinning.

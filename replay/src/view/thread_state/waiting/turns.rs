@@ -12,9 +12,9 @@
 
 use std::collections::hash_map::Entry;
 
-use heuristics::{SegmentId, SegmentTable};
+use heuristics::SegmentId;
 use rustc_hash::FxHashMap;
-use trace_format::{BlockId, Pc, SpEffect};
+use trace_format::{BlockId, Pc};
 
 use super::super::super::blocks::Facts;
 use super::super::super::locks::HeldLock;
@@ -42,8 +42,8 @@ struct Mark {
 #[derive(Clone, Debug)]
 struct Repeat {
     segments: Vec<SegmentId>,
-    /// The stack pointer behind each.
-    sps: Vec<u64>,
+    /// The stack pointer behind each, where it is recorded.
+    sps: Vec<Option<u64>>,
     /// How many of them have come, of the turn that is being made.
     come: usize,
     /// What a turn adds to the counts.
@@ -66,7 +66,7 @@ struct Behind {
 
 impl Repeat {
     /// What this block with these recorded stack pointers is of the turn; none where it is something else.
-    fn behind(&mut self, (block, sps): (BlockId, &[u64]), codes: &[Code], table: &SegmentTable) -> Option<&Behind> {
+    fn behind(&mut self, block: BlockId, sps: &[u64], codes: &[Code]) -> Option<&Behind> {
         let behind = match self.blocks.entry((block, self.come)) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(unknown) => {
@@ -80,9 +80,7 @@ impl Repeat {
                     if code.as_segment() != Some(segment) {
                         return None;
                     }
-                    if table[segment].sp == SpEffect::Recorded {
-                        behind.sps.push(self.sps[behind.come]);
-                    }
+                    behind.sps.extend(self.sps[behind.come]);
                     behind.come += 1;
                 }
                 unknown.insert(behind)
@@ -96,8 +94,8 @@ impl Repeat {
 #[derive(Clone, Debug, Default)]
 pub(in crate::view::thread_state) struct Turns {
     way: Vec<SegmentId>,
-    /// The stack pointer before each segment of the way.
-    sps: Vec<u64>,
+    /// The stack pointer behind each segment of the way, where it is recorded.
+    sps: Vec<Option<u64>>,
     marks: Vec<Mark>,
     repeat: Option<Box<Repeat>>,
 }
@@ -123,8 +121,13 @@ impl Turns {
 }
 
 impl ThreadState<'_> {
-    /// Before a segment: takes the turn before out again, or watches for the next.
-    pub(in crate::view::thread_state) fn watch_for_turns(&mut self, segment: SegmentId, batch: &mut Batch) {
+    /// Before a segment, and the stack pointer behind it if it is recorded: takes the turn before out again, or watches
+    /// for the next.
+    pub(in crate::view::thread_state) fn watch_for_turns(
+        &mut self,
+        (segment, recorded): (SegmentId, Option<u64>),
+        batch: &mut Batch,
+    ) {
         if self.stack.in_leaf() {
             return;
         }
@@ -152,7 +155,7 @@ impl ThreadState<'_> {
             sps.clear();
         } else {
             way.push(segment);
-            sps.push(self.sp);
+            sps.push(recorded);
         }
     }
 
@@ -178,14 +181,9 @@ impl ThreadState<'_> {
         let same = |m: &Mark| m.segment == segment && m.sp == self.sp && m.held == self.held.locks();
         let is_turn = |m: &Mark| same(m) && plan.waiting.contains(&way[m.from..], &plan.table);
         if let Some(at) = marks.iter().rposition(is_turn) {
-            let (segments, mut sps, counts) = self.take_out(at, batch);
-            // One with a yield has events, at which it would end.
-            if !self.yielded {
-                sps.push(self.sp);
-                sps.remove(0);
-                let (addresses, blocks) = (Vec::new(), FxHashMap::default());
-                self.turns.repeat = Some(Box::new(Repeat { segments, sps, come: 0, counts, addresses, blocks }));
-            }
+            let (segments, sps, counts) = self.take_out(at, batch);
+            let (addresses, blocks) = (Vec::new(), FxHashMap::default());
+            self.turns.repeat = Some(Box::new(Repeat { segments, sps, come: 0, counts, addresses, blocks }));
             return;
         }
         // The same way may yet be a part of a longer turn; the next begins here, too.
@@ -224,9 +222,9 @@ impl ThreadState<'_> {
         }
     }
 
-    /// The turn since this mark was waiting. Returns what it is, the stack pointers before its segments, and what it
-    /// adds to the counts.
-    fn take_out(&mut self, at: usize, batch: &mut Batch) -> (Vec<SegmentId>, Vec<u64>, Counts) {
+    /// The turn since this mark was waiting. Returns what it is, the stack pointers that are recorded behind its
+    /// segments, and what it adds to the counts.
+    fn take_out(&mut self, at: usize, batch: &mut Batch) -> (Vec<SegmentId>, Vec<Option<u64>>, Counts) {
         self.turns.marks.truncate(at + 1);
         let mark = &self.turns.marks[at];
         let (segments, sps) = (self.turns.way.split_off(mark.from), self.turns.sps.split_off(mark.from));
@@ -252,7 +250,7 @@ impl ThreadState<'_> {
     ) -> bool {
         let Some(repeat) = &mut self.turns.repeat else { return false };
         let (codes, table) = (self.plan.blocks.codes(facts), &self.plan.table);
-        let Some(Behind { come, turns, .. }) = repeat.behind((block, sps), codes, table) else { return false };
+        let Some(Behind { come, turns, .. }) = repeat.behind(block, sps, codes) else { return false };
         let (come, turns) = (*come, *turns);
         let mut counts = repeat.counts;
         counts.multiply(turns);
@@ -279,7 +277,7 @@ impl ThreadState<'_> {
     ) -> bool {
         let Some(repeat) = &mut self.turns.repeat else { return false };
         let next = repeat.come % repeat.segments.len();
-        if repeat.segments[next] != segment || recorded.is_some_and(|sp| sp != repeat.sps[next]) {
+        if repeat.segments[next] != segment || recorded != repeat.sps[next] {
             self.end_repeat(Some(segment), batch);
             return false;
         }
@@ -309,12 +307,14 @@ impl ThreadState<'_> {
             return;
         }
         let mut addresses = &repeat.addresses[..];
-        for (id, after) in repeat.segments[..repeat.come].iter().zip(&repeat.sps) {
-            let (own, rest) = addresses.split_at(plan.table[*id].addresses as usize);
+        for (id, recorded) in repeat.segments[..repeat.come].iter().zip(&repeat.sps) {
+            let segment = &plan.table[*id];
+            let (own, rest) = addresses.split_at(segment.addresses as usize);
             addresses = rest;
             self.turns.way.push(*id);
-            self.turns.sps.push(self.sp);
-            self.segment(*id, *after, own, batch);
+            self.turns.sps.push(*recorded);
+            let after = self.sp_behind(segment.sp, *recorded);
+            self.segment(*id, after, own, batch);
         }
         self.update();
     }
