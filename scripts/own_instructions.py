@@ -42,7 +42,7 @@ def instructions(path):
 def placed(text, place):
     """An instruction on a line."""
     text = DEBUG.sub("", text.rstrip("\n"))
-    return (text[:-2] + f" [" if text.endswith(" [") else f"{text}, !dbg !{place}") + "\n"
+    return (text if text.endswith(" [") else f"{text}, !dbg !{place}") + "\n"
 
 
 def number(path):

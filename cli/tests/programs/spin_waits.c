@@ -1,4 +1,5 @@
-/* Four threads, PHASES of uneven work, and a barrier of the program's own that spins without `pause`, in the way that WAIT names: every turn of it is waiting.
+/* Four threads, PHASES of uneven work, and a barrier of the program's own that spins without `pause`, in the way that
+ * WAIT names: every turn of it is waiting.
  * What is left of a run does not depend on how the threads were scheduled. */
 #include <pthread.h>
 #include <sched.h>

@@ -6,8 +6,7 @@ use super::library::{Effect, effect};
 use crate::flow::Flow;
 use crate::llvm::{Function, Instruction, Module, Opcode, Value};
 use crate::spmd::library::{Known, known};
-use crate::spmd::sources::Sources;
-use crate::spmd::sources::all_callers_known;
+use crate::spmd::sources::{Sources, all_callers_known};
 
 /// A call within a function.
 struct Site {

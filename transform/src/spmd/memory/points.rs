@@ -9,8 +9,7 @@ use rustc_hash::FxHashMap;
 use super::library::{Effect, effect};
 use super::phases::{Phases, is_pure};
 use crate::llvm::{Function, Instruction, Module, Shape, Value};
-use crate::spmd::sources::all_callers_known;
-use crate::spmd::sources::{Sources, Start};
+use crate::spmd::sources::{Sources, Start, all_callers_known};
 
 /// A class of memory, to be looked up before it is used.
 pub(super) type Class = usize;

@@ -30,8 +30,7 @@ use super::library::{Effect, effect};
 use super::points::Write;
 use crate::flow::Flow;
 use crate::llvm::{Function, Instruction, Opcode, Value};
-use crate::spmd::sources::all_callers_known;
-use crate::spmd::sources::{Sources, Start};
+use crate::spmd::sources::{Sources, Start, all_callers_known};
 
 /// A load of a start routine, and the stores that filled what it reads.
 pub(crate) struct Record<'m> {
