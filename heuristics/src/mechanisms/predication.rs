@@ -181,4 +181,13 @@ mod tests {
         assert_eq!(tally("ipdom:predicate=2", &lanes).predicated_off, Some(4));
         assert_eq!(tally("ipdom:predicate=1", &lanes).predicated_off, Some(0));
     }
+
+    #[test]
+    fn a_short_arm_runs_before_the_rest_of_a_chain() {
+        // if (2) 4 5 else if (6) 7 else 8; 9.
+        let lanes = ["1 2b 4 5j 9", "1 2b 6b 7j 9", "1 2b 6b 8 9"];
+        assert_eq!(schedule("ipdom:predicate=2", &lanes), "1:0-2 2:0-2 4:0 5:0 6:1-2 7:1 8:2 9:0-2");
+        // Of two lanes two instructions each, of one lane one in each of the other arms.
+        assert_eq!(tally("ipdom:predicate=2", &lanes).predicated_off, Some(6));
+    }
 }

@@ -9,8 +9,9 @@ use crate::{PlaceId, Segment};
 /// A way of a conditional branch that only this branch leads to, up to the next jump, branch, or place that others come
 /// to as well, which a compiler could predicate. It lies in the branch's innermost loop, has no calls, and is not where
 /// the branch's lanes come together; from its end it goes there, or leaves the loop, as where the compiler doubled the
-/// test of the loop. A way that is only a jump is one, too. The branch's other way is an arm as well (if-then-else), or
-/// leads to the same place at once (if-then).
+/// test of the loop. A way that is only a jump is one, too. The branch's other way leads to the same place at once, or
+/// is one that only this branch leads to, however long: in a chain of `else if`, ptxas predicates a short arm and has
+/// its lanes jump over the rest.
 ///
 /// Its length is in the instructions that a GPU would have: one that computes in memory is several.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,11 +99,11 @@ pub(crate) fn all(
         if ends[place] != End::Branches || ways.len() < 2 {
             return Box::default();
         }
-        let found: Vec<_> = ways.iter().map(|first| (*first, arm(branch, *first))).collect();
-        if found.iter().any(|(first, arm)| arm.is_none() && !is_home(branch, *first)) {
+        let is_own = |first: &NodeId| graph.predecessors(*first) == [branch] || is_home(branch, *first);
+        if !ways.iter().all(is_own) {
             return Box::default();
         }
-        found.into_iter().filter_map(|(_, arm)| arm).collect()
+        ways.iter().filter_map(|first| arm(branch, *first)).collect()
     };
     (0..ends.len()).map(of_place).collect()
 }

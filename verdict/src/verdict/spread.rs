@@ -117,7 +117,7 @@ mod tests {
             let apart = within(builds, |models| matches!(models, Models::Apart(..)), false);
             let alone = within(builds, |_| true, true);
             let all = [agree, apart, alone];
-            assert!(all.iter().all(|within| (0.885..0.94).contains(within)), "{builds}: {all:?}");
+            assert!(all.iter().all(|within| (0.885..0.945).contains(within)), "{builds}: {all:?}");
         }
     }
 

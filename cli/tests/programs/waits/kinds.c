@@ -32,7 +32,8 @@ __attribute__((noinline)) static long inside(long turns) {
 // 0 mutex, 1 tried, 2 timed, 3 spin lock, 4 written, 5 read, semaphores of 6 one and 7 two places, 8 C11's mutex, 9 tried,
 // OpenMP's 10 critical section, 11 lock, 12 tried, 13 nested lock, 14 tried; of the program's own, by 15 an exchange and a
 // store, 16 a futex; 17 barrier, 18 of a condition variable, 19 OpenMP's; 20 ordered sections; 21 semaphores, by which
-// each thread hands on to the next; doacross loops whose iterations wait for 22 the one before, 23 the one before that
+// each thread hands on to the next; doacross loops whose iterations wait for 22 the one before, 23 the one before that;
+// 24 another futex, counted down
 #if KIND <= 2
 static pthread_mutex_t locks[2] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
 static void init(void) {}
@@ -54,7 +55,7 @@ static void init(void) { for (int i = 0; i < 2; i++) omp_init_lock(&locks[i]); }
 #elif KIND == 13 || KIND == 14
 static omp_nest_lock_t locks[2];
 static void init(void) { for (int i = 0; i < 2; i++) omp_init_nest_lock(&locks[i]); }
-#elif KIND == 15 || KIND == 16
+#elif KIND == 15 || KIND == 16 || KIND == 24
 static int locks[2];
 static void init(void) {}
 #elif KIND == 21
@@ -110,6 +111,16 @@ static void take(int n) {
     int none = 0;
     if (__atomic_compare_exchange_n(&locks[n], &none, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) return;
     while (__atomic_exchange_n(&locks[n], 2, __ATOMIC_ACQUIRE)) syscall(SYS_futex, &locks[n], FUTEX_WAIT, 2, 0, 0, 0);
+#elif KIND == 24 // the second mutex of U. Drepper's "Futexes Are Tricky"
+    int found = 0;
+    if (__atomic_compare_exchange_n(&locks[n], &found, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) return;
+    do {
+        int taken = 1;
+        if (found != 2) __atomic_compare_exchange_n(&locks[n], &taken, 2, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+        if (found == 2 || taken)
+            syscall(SYS_futex, &locks[n], FUTEX_WAIT, 2, 0, 0, 0);
+        found = 0;
+    } while (!__atomic_compare_exchange_n(&locks[n], &found, 2, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED));
 #endif
     (void)n;
 }
@@ -131,11 +142,18 @@ static void give(int n) {
     omp_unset_nest_lock(&locks[n]);
 #elif KIND == 15
     __atomic_store_n(&locks[n], 0, __ATOMIC_RELEASE);
-#elif KIND == 16
+#elif KIND == 16 || KIND == 24
 #ifdef HELD
     usleep(held);
 #endif
+#if KIND == 24
+    if (__atomic_fetch_sub(&locks[n], 1, __ATOMIC_RELEASE) != 1) {
+        __atomic_store_n(&locks[n], 0, __ATOMIC_RELEASE);
+        syscall(SYS_futex, &locks[n], FUTEX_WAKE, 1, 0, 0, 0);
+    }
+#else
     if (__atomic_exchange_n(&locks[n], 0, __ATOMIC_RELEASE) == 2) syscall(SYS_futex, &locks[n], FUTEX_WAKE, 1, 0, 0, 0);
+#endif
 #endif
     (void)n;
 }

@@ -144,6 +144,8 @@ pub(in crate::view) struct Uses {
     pub(super) waited: FxHashSet<u64>,
     /// The words that it has.
     pub(super) has: Vec<u64>,
+    /// The word that it gave last, by counting it down, if it has done nothing to another since.
+    lowered: Option<u64>,
     /// What never took a word, though it looked so; or does now this and now that.
     pub(super) refuted: FxHashSet<Pc>,
     pub(super) tickets: tickets::Uses,
@@ -191,6 +193,7 @@ impl Uses {
                 self.words.entry(word).or_default();
             }
             let Some(used) = self.words.get_mut(&word) else { continue };
+            let was_lowered = self.lowered.take() == Some(word);
             match act.does {
                 Does::Takes | Does::MayTake => {
                     // Taken again it is the inner one.
@@ -207,7 +210,10 @@ impl Uses {
                     used.sure += u32::from(act.only_gives);
                     used.give();
                     self.has.retain(|has| *has != word);
+                    self.lowered = (act.does == Does::MayGive).then_some(word);
                 }
+                // Others wait for it: what the count left of their sign goes.
+                Does::Gives if was_lowered => continue,
                 Does::Gives => used.strays += 1,
                 Does::MayGive | Does::Draws | Does::Arrives => continue,
             }
