@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::layout::Version;
 use crate::{BlockId, ModuleId, Pc, ThreadId};
 
 /// A position in the order of all threads' events: an event with a smaller number was seen earlier. Where a thread
@@ -189,10 +190,11 @@ impl SyncFunction {
             || matches!(self, TaskCreate | TaskBody | TeamsFork | TeamsBody | TargetFork | TargetBody)
     }
 
-    /// Whether versions of the format before 4 have no such function.
+    /// The first version of the format that has it. `DoacrossWait` and those behind it came later than version 4: a
+    /// lockstep that is older refuses a trace that has them.
     #[must_use]
-    pub fn is_of_version_4(self) -> bool {
-        self >= SyncFunction::TaskCreate
+    pub fn since(self) -> Version {
+        if self >= SyncFunction::TaskCreate { Version::V4 } else { Version::V1 }
     }
 }
 
