@@ -66,7 +66,10 @@ fn a_trace_comes_back_from_version_3_byte_by_byte() {
     let (older, _) = newest.write_as(Version::V3, Vec::new(), "older").unwrap();
     assert_ne!(older, bytes);
     let older = Trace::from_bytes(older, "older").unwrap();
-    assert!(older.write_as(Version::NEWEST, Vec::new(), "newest").unwrap().0 == bytes, "chunks are cut and packed alike");
+    assert!(
+        older.write_as(Version::NEWEST, Vec::new(), "newest").unwrap().0 == bytes,
+        "chunks are cut and packed alike"
+    );
 }
 
 #[test]

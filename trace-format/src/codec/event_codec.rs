@@ -66,6 +66,15 @@ impl Event {
     }
 }
 
+impl SyncFunction {
+    /// The first version of the format that has it. `DoacrossWait` and those behind it came later than version 4: a
+    /// lockstep that is older refuses a trace that has them.
+    #[must_use]
+    pub fn since(self) -> Version {
+        if self >= SyncFunction::TaskCreate { Version::V4 } else { Version::V1 }
+    }
+}
+
 /// The code of every way a thread can end, by the name of its variant of [`ThreadExit`].
 pub const EXIT_CODES: [(&str, u8); 4] = [("Exited", 0), ("Killed", 1), ("Replaced", 2), ("StillRunning", 3)];
 

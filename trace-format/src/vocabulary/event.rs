@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::layout::Version;
 use crate::{BlockId, ModuleId, Pc, ThreadId};
 
 /// A position in the order of all threads' events: an event with a smaller number was seen earlier. Where a thread
@@ -188,13 +187,6 @@ impl SyncFunction {
         use SyncFunction::*;
         matches!(self, ThreadBody | ParallelFork | ParallelBody | Once)
             || matches!(self, TaskCreate | TaskBody | TeamsFork | TeamsBody | TargetFork | TargetBody)
-    }
-
-    /// The first version of the format that has it. `DoacrossWait` and those behind it came later than version 4: a
-    /// lockstep that is older refuses a trace that has them.
-    #[must_use]
-    pub fn since(self) -> Version {
-        if self >= SyncFunction::TaskCreate { Version::V4 } else { Version::V1 }
     }
 }
 
