@@ -46,8 +46,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 #[test]
 fn the_largest_pc_misses_the_join_of_a_diamond() {
-    let run = |pcs: &[u64]| pcs.iter().map(|pc| replay::in_memory::Does::branches(*pc)).collect::<Vec<_>>();
-    let lanes = replay::in_memory::InMemory::new(&[run(&[1, 2, 3, 5]), run(&[1, 2, 4, 5])]);
+    let lanes = replay::in_memory::InMemory::of_branches(&[&[1, 2, 3, 5], &[1, 2, 4, 5]]);
     let fetches: Vec<u64> = replayed(&lanes, "minpc").unwrap().iter().map(|o| o.counts.fetches()).collect();
     assert_eq!(fetches, [5, 6]);
 }

@@ -52,8 +52,7 @@ fn main() -> std::result::Result<(), Box<dyn Error>> {
 
 #[test]
 fn the_lanes_change_at_each_arm_of_a_diamond() {
-    let run = |pcs: &[u64]| pcs.iter().map(|pc| replay::in_memory::Does::branches(*pc)).collect::<Vec<_>>();
-    let lanes = replay::in_memory::InMemory::new(&[run(&[1, 2, 3, 5]), run(&[1, 2, 4, 5])]);
+    let lanes = replay::in_memory::InMemory::of_branches(&[&[1, 2, 3, 5], &[1, 2, 4, 5]]);
     // 1 and 2 for both, 3 for the first, 4 for the second, 5 for both.
     assert_eq!(replayed(&lanes, "minpc").unwrap()[0].found::<Changes>().unwrap().0, 4);
 }

@@ -59,7 +59,9 @@ fn every_kind_has_goldens_and_every_golden_folder_is_a_kind() {
     for folder in folders(&golden()) {
         assert!(kinds.contains(&name(&folder)), "{} is no kind of chart", folder.display());
     }
+    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/report.md")).unwrap();
     for kind in kinds {
+        assert!(page.contains(&format!("`{kind}`")), "docs/report.md does not tell what `{kind}` shows");
         assert!(!folders(&golden().join(kind)).is_empty(), "golden/{kind} has no case");
     }
 }

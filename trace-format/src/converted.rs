@@ -1,8 +1,8 @@
 //! A trace in another version of the format: the same items, chunk by chunk.
 //!
 //! Versions 3 and 4 differ in how items and objects of events are written. All other columns are copied as they are, so
-//! that what a trace says is the same in both, values of memory addresses included. Version 3 has no events for chunks,
-//! tasks and teams, so these are left out.
+//! that what a trace says is the same in both, values of memory addresses included. Events that
+//! the other version has none of ([`crate::Event::is_of`]) are left out.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -29,8 +29,7 @@ impl Trace {
     }
 
     /// Writes the trace in this version of the format. `name` is the path used in error messages. Returns how many
-    /// events were left out as well, since this version has none such ([`crate::Event::Chunk`], and functions of tasks
-    /// and teams).
+    /// events were left out as well, since this version has none such ([`Version::lacks`]).
     ///
     /// # Errors
     /// When it cannot be written, or a chunk that is read for it is damaged.

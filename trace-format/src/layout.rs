@@ -63,13 +63,27 @@ pub enum Version {
 }
 
 impl Version {
+    /// All of them, in order.
+    pub const ALL: [Version; 4] = [Version::V1, Version::V2, Version::V3, Version::V4];
+
     /// The version that this program writes, the newest that it reads.
-    pub const NEWEST: Version = Version::V4;
+    pub const NEWEST: Version = Version::ALL[Version::ALL.len() - 1];
+
+    /// What events say that newer versions have and this one has not, for those who convert a trace to it.
+    #[must_use]
+    pub fn lacks(self) -> &'static str {
+        match self {
+            Version::V1 | Version::V2 | Version::V3 => {
+                "which iterations of a loop, which task or which team a thread was given"
+            }
+            Version::V4 => "nothing",
+        }
+    }
 
     /// The version with this number, if this program knows it.
     #[must_use]
     pub fn from_number(number: u32) -> Option<Version> {
-        [Version::V1, Version::V2, Version::V3, Version::V4].into_iter().find(|&version| version as u32 == number)
+        Version::ALL.into_iter().find(|&version| version as u32 == number)
     }
 }
 

@@ -115,7 +115,10 @@ fn every_code_is_listed_with_its_name() {
     assert_eq!(codes("| instruction kind | name |"), named(&Kind::ALL));
     assert_eq!(codes("| exit | name | followed by |"), EXIT_CODES.map(|(name, code)| (name.to_owned(), code)));
     assert_eq!(codes("| function | name |"), named(&SyncFunction::ALL));
-    assert_eq!(codes("| code | event | fields |"), EVENT_CODES.map(|(name, code)| (name.to_owned(), code)));
+    let head = "| code | event | fields | since version |";
+    let versions: Vec<u32> = table(head).iter().map(|row| row[3].parse().expect("a version is a number")).collect();
+    assert_eq!(codes(head), EVENT_CODES.map(|(name, code, _)| (name.to_owned(), code)));
+    assert_eq!(versions, EVENT_CODES.map(|(.., since)| since as u32));
 }
 
 #[test]
@@ -123,7 +126,7 @@ fn the_fields_of_every_event_are_listed_in_their_order() {
     // The declarations themselves: a field has a name and a type, a comment neither.
     let source = include_str!("../src/vocabulary/event.rs");
     let events = source.split("pub enum Event {").nth(1).and_then(|rest| rest.split("\n}").next()).unwrap();
-    for row in table("| code | event | fields |") {
+    for row in table("| code | event | fields | since version |") {
         let declared = events.lines().skip_while(|line| {
             let name = line.trim_start().split([' ', ',', '(']).next();
             name != Some(row[1])

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use transform::llvm::Module;
-use transform::{Pipeline, REGISTRY};
+use transform::{Pipeline, REGISTRY, Remark};
 
 fn folder(pass: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/goldens").join(pass)
@@ -23,13 +23,16 @@ fn cases(pass: &str) -> Vec<PathBuf> {
     cases
 }
 
+/// All of it: `prediction.rs` has tests of what gains.
+fn as_tested(pass: &str) -> String {
+    if pass == "linearize" { "linearize:threshold=-1000".to_owned() } else { pass.to_owned() }
+}
+
 /// What a pass makes of a case: its report as comments, then the IR without the lines that name the file.
 fn made(pass: &str, case: &Path) -> String {
     let bytes = fs::read(case).unwrap();
     let mut module = Module::parse(&bytes, &case.display().to_string()).unwrap_or_else(|e| panic!("{e}"));
-    // All of it: `prediction.rs` has tests of what gains.
-    let pass = if pass == "linearize" { "linearize:threshold=-1000" } else { pass };
-    let pipeline = Pipeline::parse(pass).unwrap();
+    let pipeline = Pipeline::parse(&as_tested(pass)).unwrap();
     let remarks = pipeline.run(&mut module).unwrap_or_else(|e| panic!("{}: {e}", case.display()));
     let report: String = remarks.iter().map(|remark| format!("; {remark}\n")).collect();
     let text = module.to_text();
@@ -53,6 +56,20 @@ fn every_pass_makes_what_was_blessed() {
             let stored = fs::read_to_string(&after).unwrap_or_else(|e| panic!("{}: {e}", after.display()));
             assert!(stored == made, "{} is not what was blessed, but\n{made}", after.display());
         }
+    }
+}
+
+/// Of a new reason `Reason::kind` says that the code was left. `speculative` also does what marks in the program ask
+/// for, which is no decision of its own.
+#[test]
+fn a_pass_that_says_what_it_did_says_so_exactly_where_it_changed_the_code() {
+    let deciding = REGISTRY.iter().filter(|pass| pass.name != "speculative");
+    for (pass, case) in deciding.flat_map(|pass| cases(pass.name).into_iter().map(move |case| (pass, case))) {
+        let mut module = Module::read(&case).unwrap();
+        let before = module.to_text();
+        let remarks = Pipeline::parse(&as_tested(pass.name)).unwrap().run(&mut module).unwrap();
+        let (changed, said) = (module.to_text() != before, remarks.iter().any(Remark::is_taken));
+        assert!(remarks.is_empty() || changed == said, "{}: changed: {changed}, said: {said}", case.display());
     }
 }
 

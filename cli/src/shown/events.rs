@@ -16,7 +16,7 @@ impl Wanted {
     /// When an event or function is not known.
     pub(crate) fn new(names: &[String]) -> Result<Wanted, String> {
         let functions = SyncFunction::ALL.map(|function| format!("{function:?}"));
-        let events = trace_format::EVENT_CODES.map(|(name, _)| name);
+        let events = trace_format::EVENT_CODES.map(|(name, ..)| name);
         let is_known = |name: &String| events.contains(&name.as_str()) || functions.contains(name);
         match names.iter().find(|name| !is_known(name)) {
             Some(unknown) => Err(format!(
@@ -198,7 +198,7 @@ mod tests {
     fn each_event_has_its_own_name_and_a_fork_s_thread_another_than_its_own() {
         let event = told(Event::Fork { child: 4, thread: Some(ThreadId(2)) });
         assert!(event.name == "Fork" && event.values.iter().all(|(name, _)| *name != "thread"));
-        for (name, _) in trace_format::EVENT_CODES {
+        for (name, ..) in trace_format::EVENT_CODES {
             assert!(Wanted::new(&[name.to_owned()]).is_ok());
         }
     }

@@ -12,8 +12,8 @@ use crate::typed::selection;
 /// Write a trace in another version of the format, or make one of what another tool recorded
 ///
 /// What the trace says stays the same: the instructions of each thread, events, memory addresses. Version 3 has no
-/// events for chunks of OpenMP loops, for tasks and for teams, so these are left out. A text trace is written as a
-/// binary one.
+/// events for chunks of OpenMP loops, for tasks and for teams: what a version has none of is left out. A text trace is
+/// written as a binary one.
 ///
 /// With --from drmemtrace it is the folder of an offline trace of DynamoRIO's drmemtrace, post-processed, or one file
 /// of it. The program's files should still be where they were: names of functions and source lines are theirs.
@@ -31,9 +31,9 @@ pub(crate) struct Args {
     #[arg(long, requires = "from", conflicts_with_all = ["trace", "output"])]
     functions: bool,
 
-    /// The version: 3 or 4
-    #[arg(long, value_name = "VERSION", default_value = "4", value_parser = version)]
-    to: Version,
+    /// The version, 3 or newer. Default: the newest
+    #[arg(long, value_name = "VERSION", value_parser = version)]
+    to: Option<Version>,
 
     /// The file (- for standard output)
     #[arg(long, short = 'o', value_name = "FILE", required_unless_present = "functions")]
@@ -49,7 +49,8 @@ enum Tool {
 
 fn version(text: &str) -> Result<Version, String> {
     let number = text.parse().ok().and_then(Version::from_number);
-    number.filter(|&version| version >= Version::V3).ok_or_else(|| "give 3 or 4".to_owned())
+    let newest = Version::NEWEST as u32;
+    number.filter(|&version| version >= Version::V3).ok_or_else(|| format!("give a number from 3 to {newest}"))
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
@@ -63,13 +64,14 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let trace = selection::open(from)?;
     let mut out = Output::create(output)?;
     let path = out.path();
-    let (_, left_out) = trace.write_as(args.to, &mut out, path)?;
+    let version = args.to.unwrap_or(Version::NEWEST);
+    let (_, left_out) = trace.write_as(version, &mut out, path)?;
     out.finish()?;
     if left_out > 0 {
         say!(
-            "lockstep: {left_out} events were left out: they say which iterations of a loop, which task or which \
-             team a thread was given, and version {} has no such events",
-            args.to as u32
+            "lockstep: {left_out} events were left out: they say {}, and version {} has no such events",
+            version.lacks(),
+            version as u32
         );
     }
     Ok(ExitCode::SUCCESS)

@@ -19,7 +19,7 @@ fn a_trace_of_another_version_is_replayed_alike() {
     }
     let refused = run("lockstep", &["convert", "--to", "2", "-o", "-", stored.to_str().unwrap()]);
     assert_eq!(refused.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("give 3 or 4"));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("give a number from 3 to 4"));
 }
 
 /// A recording by DynamoRIO's drmemtrace of the program beside it, `cli/tests/drmemtrace/crew.c`, made as

@@ -38,6 +38,13 @@ impl InMemory {
         InMemory::in_batches(lanes, usize::MAX)
     }
 
+    /// Lanes that run branches at these addresses, one after another ([`Does::branches`]).
+    #[must_use]
+    pub fn of_branches(lanes: &[&[u64]]) -> InMemory {
+        let lanes = lanes.iter().map(|pcs| pcs.iter().map(|pc| Does::branches(*pc)).collect());
+        InMemory::new(&lanes.collect::<Vec<_>>())
+    }
+
     /// The same lanes under another rule for locks than [`Locks::Wait`].
     #[must_use]
     pub fn under(self, locks: Locks) -> InMemory {

@@ -64,13 +64,12 @@ mod tests {
 
     use super::*;
     use crate::LaneSource;
-    use crate::in_memory::{Does, InMemory};
+    use crate::in_memory::InMemory;
 
     /// The first addresses of the places at which visits of a line begin; each instruction is a branch, one lane runs
     /// these one after another.
     fn heads_of(runs: &[u64], line: &[u64]) -> Vec<u64> {
-        let lane: Vec<Does> = runs.iter().map(|pc| Does::branches(*pc)).collect();
-        let lanes = InMemory::new(&[lane]);
+        let lanes = InMemory::of_branches(&[runs]);
         let mut observer = Observer::new(lanes.segments());
         let (mut stream, mut batch) = (lanes.stream(0), crate::Batch::default());
         while stream.next_batch(&mut batch).unwrap() {

@@ -9,39 +9,69 @@ use crate::codec::bytes::{Cursor, MAX_VARINT, write_varint, zigzag};
 use crate::layout::{MAX_THREADS, Version};
 use crate::{BlockId, Chunk, Event, ModuleId, Pc, Seq, SyncFunction, ThreadExit, ThreadId};
 
-/// The code of every event in the file, by the name of its variant of [`Event`].
-pub const EVENT_CODES: [(&str, u8); 16] = [
-    ("ThreadStart", 0),
-    ("ThreadEnd", 1),
-    ("SetSp", 2),
-    ("Partial", 3),
-    ("Enter", 4),
-    ("Leave", 5),
-    ("WarpBarrier", 6),
-    ("FutexWait", 7),
-    ("Signal", 8),
-    ("SignalReturn", 9),
-    ("ModuleLoaded", 10),
-    ("ModuleUnloaded", 11),
-    ("Fork", 12),
-    ("Exec", 13),
-    ("Gap", 14),
-    ("Chunk", 15),
+/// Every event in the file: the name of its variant of [`Event`], its code, and the first version of the format that
+/// has it.
+pub const EVENT_CODES: [(&str, u8, Version); 16] = [
+    ("ThreadStart", 0, Version::V1),
+    ("ThreadEnd", 1, Version::V1),
+    ("SetSp", 2, Version::V1),
+    ("Partial", 3, Version::V1),
+    ("Enter", 4, Version::V1),
+    ("Leave", 5, Version::V1),
+    ("WarpBarrier", 6, Version::V1),
+    ("FutexWait", 7, Version::V1),
+    ("Signal", 8, Version::V1),
+    ("SignalReturn", 9, Version::V1),
+    ("ModuleLoaded", 10, Version::V1),
+    ("ModuleUnloaded", 11, Version::V1),
+    ("Fork", 12, Version::V1),
+    ("Exec", 13, Version::V1),
+    ("Gap", 14, Version::V1),
+    ("Chunk", 15, Version::V4),
 ];
 
-/// The code of [`Event::Chunk`], which is none before version 4.
-const CHUNK: u8 = 15;
-
 impl Event {
+    /// Its code in the file.
+    #[inline(always)]
+    fn code(&self) -> u8 {
+        match self {
+            Event::ThreadStart { .. } => 0,
+            Event::ThreadEnd { .. } => 1,
+            Event::SetSp(_) => 2,
+            Event::Partial { .. } => 3,
+            Event::Enter { .. } => 4,
+            Event::Leave { .. } => 5,
+            Event::WarpBarrier => 6,
+            Event::FutexWait { .. } => 7,
+            Event::Signal { .. } => 8,
+            Event::SignalReturn => 9,
+            Event::ModuleLoaded(_) => 10,
+            Event::ModuleUnloaded(_) => 11,
+            Event::Fork { .. } => 12,
+            Event::Exec => 13,
+            Event::Gap => 14,
+            Event::Chunk(_) => 15,
+        }
+    }
+
     /// Whether this version of the format has such an event.
     #[must_use]
     pub fn is_of(&self, version: Version) -> bool {
-        version >= Version::V4
-            || match self {
-                Event::Chunk(_) => false,
-                Event::Enter { function, .. } | Event::Leave { function, .. } => !function.is_of_version_4(),
-                _ => true,
-            }
+        let (_, _, since) = EVENT_CODES[usize::from(self.code())];
+        let since = match self {
+            Event::Enter { function, .. } | Event::Leave { function, .. } => since.max(function.since()),
+            _ => since,
+        };
+        version >= since
+    }
+}
+
+impl SyncFunction {
+    /// The first version of the format that has it. `DoacrossWait` and those behind it came later than version 4: a
+    /// lockstep that is older refuses a trace that has them.
+    #[must_use]
+    pub fn since(self) -> Version {
+        if self >= SyncFunction::TaskCreate { Version::V4 } else { Version::V1 }
     }
 }
 
@@ -56,20 +86,22 @@ fn thread(cursor: &mut Cursor) -> Result<Option<ThreadId>, String> {
     Ok(number.checked_sub(1).map(ThreadId))
 }
 
-/// The base of an event's differences.
-#[derive(Clone, Copy, Debug, Default)]
+/// How an event is written: the version, and the base of its differences.
+#[derive(Clone, Copy, Debug)]
 pub struct Before {
     /// The `seq` before it in the stream.
     pub seq: u64,
-    /// The object before it in the chunk; none before version 4, whose objects are not differences.
-    pub object: Option<u64>,
+    /// The object before it in the chunk. Before version 4 objects are not differences.
+    pub object: u64,
+    /// That of the chunk.
+    pub version: Version,
 }
 
 impl Before {
     /// At the start of a chunk of that version.
     #[must_use]
     pub fn chunk(version: Version, seq: u64) -> Before {
-        Before { seq, object: (version >= Version::V4).then_some(0) }
+        Before { seq, object: 0, version }
     }
 }
 
@@ -122,20 +154,19 @@ impl EventBytes {
 
     #[inline(always)]
     fn put(&mut self, event: &Event, before: &mut Before) {
+        self.byte(event.code());
         match *event {
             Event::Enter { function, object, argument, seq } => {
-                self.byte(4);
                 self.byte(function as u8);
-                // Version 3 has objects as they are: only from version 4 on is there one before.
-                match &mut before.object {
-                    Some(last) => self.difference(std::mem::replace(last, object), object),
-                    None => self.number(object),
+                if before.version >= Version::V4 {
+                    self.difference(std::mem::replace(&mut before.object, object), object);
+                } else {
+                    self.number(object);
                 }
                 self.number(argument);
                 self.seq(before, seq);
             }
             Event::Leave { function, result, seq } => {
-                self.byte(5);
                 self.byte(function as u8);
                 self.number(result);
                 self.seq(before, seq);
@@ -150,14 +181,12 @@ impl EventBytes {
         match *event {
             Event::Enter { .. } | Event::Leave { .. } => unreachable!("they are put elsewhere"),
             Event::ThreadStart { parent, os_tid, sp, seq } => {
-                self.byte(0);
                 self.thread(parent);
                 self.number(u64::from(os_tid));
                 self.number(sp);
                 self.seq(before, seq);
             }
             Event::ThreadEnd { exit, seq } => {
-                self.byte(1);
                 match exit {
                     ThreadExit::Exited(status) => {
                         self.byte(0);
@@ -172,44 +201,26 @@ impl EventBytes {
                 }
                 self.seq(before, seq);
             }
-            Event::SetSp(sp) => {
-                self.byte(2);
-                self.number(sp);
-            }
+            Event::SetSp(sp) => self.number(sp),
             Event::Partial { block, executed } => {
-                self.byte(3);
                 self.number(block.0.into());
                 self.number(executed.into());
             }
-            Event::WarpBarrier => self.byte(6),
+            Event::WarpBarrier | Event::SignalReturn | Event::Exec | Event::Gap => {}
             Event::FutexWait { address, seq } => {
-                self.byte(7);
                 self.number(address);
                 self.seq(before, seq);
             }
             Event::Signal { number, handler } => {
-                self.byte(8);
                 self.number(zigzag(number.into()));
                 self.number(handler.0);
             }
-            Event::SignalReturn => self.byte(9),
-            Event::ModuleLoaded(module) => {
-                self.byte(10);
-                self.number(module.0.into());
-            }
-            Event::ModuleUnloaded(module) => {
-                self.byte(11);
-                self.number(module.0.into());
-            }
+            Event::ModuleLoaded(module) | Event::ModuleUnloaded(module) => self.number(module.0.into()),
             Event::Fork { child, thread } => {
-                self.byte(12);
                 self.number(child.into());
                 self.thread(thread);
             }
-            Event::Exec => self.byte(13),
-            Event::Gap => self.byte(14),
             Event::Chunk(Chunk { site, lower, upper, step, stride }) => {
-                self.byte(CHUNK);
                 self.number(site.0);
                 self.number(zigzag(lower));
                 // A chunk is short even where its bounds are large.
@@ -221,9 +232,9 @@ impl EventBytes {
     }
 }
 
-fn function(cursor: &mut Cursor, is_newest: bool) -> Result<SyncFunction, String> {
+fn function(cursor: &mut Cursor, version: Version) -> Result<SyncFunction, String> {
     let code = cursor.byte()?;
-    let known = SyncFunction::from_code(code).filter(|function| is_newest || !function.is_of_version_4());
+    let known = SyncFunction::from_code(code).filter(|function| version >= function.since());
     known.ok_or_else(|| format!("function code {code} is unknown to this version"))
 }
 
@@ -239,12 +250,16 @@ fn module(cursor: &mut Cursor, modules: usize) -> Result<ModuleId, String> {
 ///
 /// Blocks of [`Event::Partial`] are not checked here.
 pub fn event(cursor: &mut Cursor, before: &mut Before, modules: usize) -> Result<Event, String> {
-    let Before { seq: last_seq, object: last_object } = before;
+    let Before { seq: last_seq, object: last_object, version } = before;
     let mut seq = |cursor: &mut Cursor| -> Result<Seq, String> {
         *last_seq = cursor.delta(*last_seq)?;
         Ok(Seq(*last_seq))
     };
-    Ok(match cursor.byte()? {
+    let code = cursor.byte()?;
+    if EVENT_CODES.get(usize::from(code)).is_none_or(|(_, _, since)| *version < *since) {
+        return Err(format!("event code {code} is unknown to this version"));
+    }
+    Ok(match code {
         0 => {
             let (parent, os_tid, sp) = (thread(cursor)?, cursor.varint32()?, cursor.varint()?);
             Event::ThreadStart { parent, os_tid, sp, seq: seq(cursor)? }
@@ -262,16 +277,13 @@ pub fn event(cursor: &mut Cursor, before: &mut Before, modules: usize) -> Result
         2 => Event::SetSp(cursor.varint()?),
         3 => Event::Partial { block: BlockId(cursor.varint32()?), executed: cursor.varint32()? },
         4 => {
-            let function = function(cursor, last_object.is_some())?;
-            let object = match last_object {
-                Some(last) => cursor.delta(*last)?,
-                None => cursor.varint()?,
-            };
-            *last_object = last_object.and(Some(object));
+            let function = function(cursor, *version)?;
+            let object = if *version >= Version::V4 { cursor.delta(*last_object)? } else { cursor.varint()? };
+            *last_object = object;
             Event::Enter { function, object, argument: cursor.varint()?, seq: seq(cursor)? }
         }
         5 => {
-            let (function, result) = (function(cursor, last_object.is_some())?, cursor.varint()?);
+            let (function, result) = (function(cursor, *version)?, cursor.varint()?);
             Event::Leave { function, result, seq: seq(cursor)? }
         }
         6 => Event::WarpBarrier,
@@ -286,13 +298,13 @@ pub fn event(cursor: &mut Cursor, before: &mut Before, modules: usize) -> Result
         12 => Event::Fork { child: cursor.varint32()?, thread: thread(cursor)? },
         13 => Event::Exec,
         14 => Event::Gap,
-        CHUNK if last_object.is_some() => {
+        15 => {
             let site = Pc(cursor.varint()?);
             let [lower, length, step, stride] =
                 [cursor.delta(0)?, cursor.delta(0)?, cursor.delta(0)?, cursor.delta(0)?].map(u64::cast_signed);
             Event::Chunk(Chunk { site, lower, upper: lower.wrapping_add(length), step, stride })
         }
-        code => return Err(format!("event code {code} is unknown to this version")),
+        code => unreachable!("EVENT_CODES has {code}, which nothing reads"),
     })
 }
 
@@ -327,17 +339,22 @@ mod tests {
 
     #[test]
     fn every_code_is_that_of_the_event_of_its_name() {
-        for (expected, code) in EVENT_CODES {
+        for (at, (expected, code, since)) in EVENT_CODES.into_iter().enumerate() {
             let mut bytes = [0; 12];
             bytes[0] = code;
+            assert_eq!(at, usize::from(code), "{expected}");
+            for version in Version::ALL {
+                let read = event(&mut Cursor::new(&bytes), &mut Before::chunk(version, 0), 1);
+                assert_eq!(read.is_ok(), version >= since, "{expected}");
+                assert!(read.is_ok_and(|event| event.is_of(version)) == (version >= since), "{expected}");
+            }
             let decoded = event(&mut Cursor::new(&bytes), &mut newest(), 1).unwrap();
             assert_eq!(name(decoded), expected);
             let mut encoded = Vec::new();
             put_event(&mut encoded, &decoded, &mut newest());
             assert_eq!(encoded, bytes[..encoded.len()]);
         }
-        assert!(event(&mut Cursor::new(&[CHUNK, 0, 0, 0, 0, 0]), &mut Before::chunk(Version::V3, 0), 1).is_err());
-        let of_version_4 = SyncFunction::ALL.into_iter().filter(|function| function.is_of_version_4());
+        let of_version_4 = SyncFunction::ALL.into_iter().filter(|function| function.since() == Version::V4);
         for function in of_version_4 {
             for code in [4, 5] {
                 let bytes = [code, function as u8, 0, 0, 0];

@@ -187,9 +187,9 @@ impl StreamBuffer {
         let len = self.events.len();
         self.ids.push(ESCAPE);
         self.event_count += 1;
-        let mut before = Before { seq: self.now.seq, object: Some(self.object) };
+        let mut before = Before { seq: self.now.seq, object: self.object, version: Version::NEWEST };
         event_codec::put_event(&mut self.events, event, &mut before);
-        (self.now.seq, self.object) = (before.seq, before.object.unwrap_or(0));
+        (self.now.seq, self.object) = (before.seq, before.object);
         if let Event::ThreadStart { sp, .. } | Event::SetSp(sp) = *event {
             self.now.sp = sp;
         }

@@ -188,12 +188,6 @@ impl SyncFunction {
         matches!(self, ThreadBody | ParallelFork | ParallelBody | Once)
             || matches!(self, TaskCreate | TaskBody | TeamsFork | TeamsBody | TargetFork | TargetBody)
     }
-
-    /// Whether versions of the format before 4 have no such function.
-    #[must_use]
-    pub fn is_of_version_4(self) -> bool {
-        self >= SyncFunction::TaskCreate
-    }
 }
 
 /// Iterations of a worksharing loop that a thread was given, as numbers of the loop's variable as the runtime knows it

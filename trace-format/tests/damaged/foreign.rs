@@ -5,7 +5,7 @@ use std::path::Path;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use trace_format::layout::{ChunkKind, STREAM_HEAD_LEN};
+use trace_format::layout::{ChunkKind, STREAM_HEAD_LEN, Version};
 use trace_format::{Architecture, Error, Event, SyncFunction, ThreadId, Trace};
 
 use crate::made_chunks::{ESC, START, TABLE, chunk, columns, global, made, stream};
@@ -65,8 +65,9 @@ fn another_architecture_is_told_with_the_way_out() {
 
 #[test]
 fn another_version_is_told_with_the_way_out() {
+    let newest = Version::NEWEST as u32;
     for (version, way_out) in [
-        (5u32, "read it with a newer lockstep, or record the program again with this one"),
+        (newest + 1, "read it with a newer lockstep, or record the program again with this one"),
         (0, "record the program again with this lockstep"),
     ] {
         let mut bytes = small().bytes.clone();
@@ -75,17 +76,17 @@ fn another_version_is_told_with_the_way_out() {
         assert_eq!(
             error.to_string(),
             format!(
-                "cut.bin: the file has trace format version {version}, and this program reads versions 1 to 4: \
-                 {way_out}"
+                "cut.bin: the file has trace format version {version}, and this program reads versions 1 to \
+                 {newest}: {way_out}"
             )
         );
     }
     // A trace without sums is the same in all versions.
     let columns = columns(&[ESC, 0], (1, &[2]), (1, &[2]), START);
     let mut bytes = made(&[chunk(global(ChunkKind::Table), TABLE), chunk(stream(0, 1, 1, 2), &columns)]);
-    for version in [1, 2, 3, 4] {
-        bytes[8] = version;
-        assert_eq!(items(&open(&bytes).unwrap(), ThreadId(0)).len(), 2, "version {version} is read as before");
+    for version in Version::ALL {
+        bytes[8] = version as u8;
+        assert_eq!(items(&open(&bytes).unwrap(), ThreadId(0)).len(), 2, "{version:?} is read as before");
     }
     let mut bytes = small().bytes.clone();
     bytes[8] = 2;

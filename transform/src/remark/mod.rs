@@ -326,67 +326,11 @@ impl Reason {
         }
     }
 
-    /// Its name, which is stable, whatever happens to the text.
+    /// Its name: that of its variant, which is stable, whatever happens to the text.
     #[must_use]
-    pub fn name(&self) -> &'static str {
-        match self {
-            Reason::CallsFused { .. } => "CallsFused",
-            Reason::TailsMerged { .. } => "TailsMerged",
-            Reason::ArmsFused(_) => "ArmsFused",
-            Reason::Linearized(_) => "Linearized",
-            Reason::Split(_) => "Split",
-            Reason::Spilled(_) => "Spilled",
-            Reason::NotSpilled(_) => "NotSpilled",
-            Reason::IterationsMarked => "IterationsMarked",
-            Reason::IterationsNotMarked(_) => "IterationsNotMarked",
-            Reason::Barrier(_) => "Barrier",
-            Reason::MarkCopied { .. } => "MarkCopied",
-            Reason::MarkLost(_) => "MarkLost",
-            Reason::TakesTurns(_) => "TakesTurns",
-            Reason::NoTurns(_) => "NoTurns",
-            Reason::PlaceFound { .. } => "PlaceFound",
-            Reason::PlaceRan { .. } => "PlaceRan",
-            Reason::SharedMemoryFull { .. } => "SharedMemoryFull",
-            Reason::CallsWithoutProfit { .. } => "CallsWithoutProfit",
-            Reason::TailsWithoutProfit { .. } => "TailsWithoutProfit",
-            Reason::ArmsWithoutProfit(_) => "ArmsWithoutProfit",
-            Reason::Melded(_) => "Melded",
-            Reason::MeldWithoutProfit(_) => "MeldWithoutProfit",
-            Reason::MeldTooLarge => "MeldTooLarge",
-            Reason::NoSubgraph(_) => "NoSubgraph",
-            Reason::VersionsOfCode => "VersionsOfCode",
-            Reason::LanesAgree => "LanesAgree",
-            Reason::BehindJoin => "BehindJoin",
-            Reason::NoBranch => "NoBranch",
-            Reason::InLoop => "InLoop",
-            Reason::IrreducibleLoop => "IrreducibleLoop",
-            Reason::MayUnwind => "MayUnwind",
-            Reason::MustBeTail => "MustBeTail",
-            Reason::Bundles => "Bundles",
-            Reason::ReturnsTwice => "ReturnsTwice",
-            Reason::NoMerge => "NoMerge",
-            Reason::UnjoinableArgument => "UnjoinableArgument",
-            Reason::AddressTaken => "AddressTaken",
-            Reason::InHandler => "InHandler",
-            Reason::EnteredByAssembly => "EnteredByAssembly",
-            Reason::UnstorableValue => "UnstorableValue",
-            Reason::ResultOfInvoke => "ResultOfInvoke",
-            Reason::FunctionTypes => "FunctionTypes",
-            Reason::ArgumentTypes => "ArgumentTypes",
-            Reason::ConstantArgument => "ConstantArgument",
-            Reason::CallingConventions => "CallingConventions",
-            Reason::Attribute(_) => "Attribute",
-            Reason::Convergent => "Convergent",
-            Reason::Endless => "Endless",
-            Reason::ArmCalls(_) => "ArmCalls",
-            Reason::LoopsApart { .. } => "LoopsApart",
-            Reason::RowsWithoutProfit { .. } => "RowsWithoutProfit",
-            Reason::PricedAsOther(_) => "PricedAsOther",
-            Reason::OtherTarget(_) => "OtherTarget",
-            Reason::GrowsTooMuch { .. } => "GrowsTooMuch",
-            Reason::GoneOver { .. } => "GoneOver",
-            Reason::Refused(_) => "Refused",
-        }
+    pub fn name(&self) -> String {
+        let text = format!("{self:?}");
+        text.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default().to_owned()
     }
 
     /// Its numbers, by name.
