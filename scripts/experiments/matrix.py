@@ -33,6 +33,7 @@ SHARED = {
     "code": "all",
     "repeats": 1,
     "flags": ["-O2", "-g"],
+    "environment": {},
 }
 #: Keys with their defaults that stand at the top only.
 TOP = {"title": "", "text": "", "keep_traces": True, "limits": {}, "program": [], "chart": []}
@@ -44,10 +45,14 @@ PROGRAM = {
     "libraries": [],
     "binary": "",
     "suite": "",
+    "parts": [],
     "target": "",
     "make": [],
+    "unpack": [],
     "stdin": "",
     "typed": "",
+    "stderr": False,
+    "writes": [],
     "arguments": [],
 }
 #: Keys of a chart. `where` keeps the rows whose columns have these values.
@@ -89,6 +94,12 @@ class Build:
     suite: str = ""
     target: str = ""
     make: tuple[str, ...] = ()
+    #: What make finds in its environment.
+    environment: tuple[tuple[str, str], ...] = ()
+    #: The folders of the suite that are copied, where not all of it is.
+    parts: tuple[str, ...] = ()
+    #: Archives of the suite whose files are put where the program runs.
+    unpack: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -105,6 +116,9 @@ class Run:
     #: What it reads: a file of its folder, or a text.
     stdin: str = ""
     typed: str = ""
+    #: What it must do the same in all builds, besides what it prints: whether errors too, and files that it writes.
+    stderr: bool = False
+    writes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -246,8 +260,11 @@ def add_program(matrix: Matrix, program: dict, folder: Path) -> None:
         raise MatrixError("it needs one of workload, sources, binary and suite")
     if bool(program["suite"]) != bool(program["target"]):
         raise MatrixError("suite and target go together: a folder of a suite, and the program that make leaves there")
-    if program["make"] and not program["suite"]:
-        raise MatrixError("make is for a program of a suite")
+    for key in ("make", "unpack", "parts"):
+        if program[key] and not program["suite"]:
+            raise MatrixError(f"{key} is for a program of a suite")
+    if program["parts"] and not any(Path(program["suite"]).is_relative_to(part) for part in program["parts"]):
+        raise MatrixError("parts are the folders that are copied: suite must lie in one")
     if program["stdin"] and program["typed"]:
         raise MatrixError("stdin names a file and typed is a text: give one")
     if program["binary"] and program["transforms"] != [PLAIN]:
@@ -292,6 +309,9 @@ def builds_of(program: dict, folder: Path):
                 suite=program["suite"],
                 target=program["target"],
                 make=tuple(program["make"]),
+                environment=tuple(program["environment"].items()) if program["suite"] else (),
+                parts=tuple(program["parts"]),
+                unpack=tuple(program["unpack"]),
             )
 
 
@@ -312,6 +332,8 @@ def runs_of(program: dict, build: Build):
                 options=tuple(program["trace_options"]),
                 stdin=program["stdin"].replace("{threads}", str(threads)),
                 typed=program["typed"].replace("{threads}", str(threads)),
+                stderr=program["stderr"],
+                writes=tuple(program["writes"]),
             )
 
 

@@ -127,10 +127,14 @@ def remake(matrix: matrices.Matrix) -> list[str]:
     return [shlex.join(["lockstep", *command]) for command in words]
 
 
+#: Of lines of prose.
+WRAPPING = {"break_long_words": False, "break_on_hyphens": False}
+
+
 def wrapped(text: str) -> str:
-    """Prose in lines of at most 120 columns."""
-    lines = (textwrap.fill(part, 120, break_long_words=False, break_on_hyphens=False) for part in text.split("\n\n"))
-    return "\n\n".join(lines)
+    """Prose in lines of at most 120 columns; tables stay as they are."""
+    parts = text.split("\n\n")
+    return "\n\n".join(part if part.startswith("|") else textwrap.fill(part, 120, **WRAPPING) for part in parts)
 
 
 def markdown(matrix: matrices.Matrix, rows: list[dict]) -> str:

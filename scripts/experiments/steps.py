@@ -19,6 +19,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 from datetime import UTC, datetime
@@ -162,8 +163,9 @@ def make_workload(build: Build, compiler: list[str], limits: Limits, folder: Pat
     shutil.copy2(copy / (target or name), folder / "program")
 
 
-#: Lets clang take the C of old suites, as gcc does.
-OLD_C = [f"-Wno-{fault}" for fault in ("implicit-function-declaration", "implicit-int", "int-conversion", "return-type")]
+#: Lets clang take the C and C++ of old suites, as gcc does.
+OLD_FAULTS = ("implicit-function-declaration", "implicit-int", "int-conversion", "return-type", "register")
+OLD_C = [f"-Wno-{fault}" for fault in OLD_FAULTS]
 
 
 def make_of_suite(build: Build, compiler: list[str], limits: Limits, folder: Path) -> None:
@@ -172,8 +174,10 @@ def make_of_suite(build: Build, compiler: list[str], limits: Limits, folder: Pat
     suite = Path(os.environ.get("LOCKSTEP_SUITE") or "/nowhere")
     if not (suite / build.suite).is_dir():
         raise StepError(f"the suite has no folder {build.suite}: name the suite's folder, as scripts/original SUITE FOLDER")
-    ignored = shutil.ignore_patterns(".git", ".svn")
-    shutil.copytree(suite, folder / "source", symlinks=True, ignore=ignored, ignore_dangling_symlinks=True)
+    ignored = shutil.ignore_patterns(".git", ".svn", "*.tar")
+    for part in build.parts or ("",):
+        copy = folder / "source" / part
+        shutil.copytree(suite / part, copy, symlinks=True, ignore=ignored, ignore_dangling_symlinks=True)
     place = folder / "source" / build.suite
     (folder / "bin").mkdir()
     for name in ("cc", "gcc", "clang", "c++", "g++", "clang++") if build.transform != PLAIN else ():
@@ -181,11 +185,17 @@ def make_of_suite(build: Build, compiler: list[str], limits: Limits, folder: Pat
         stand_in = folder / "bin" / name
         stand_in.write_text(f'#!/bin/sh\nexec {shlex.join([*words, *OLD_C])} "$@"\n')
         stand_in.chmod(0o755)
-    env = os.environ | {"PATH": f"{folder / 'bin'}:{os.environ['PATH']}"}
+    env = os.environ | dict(build.environment) | {"PATH": f"{folder / 'bin'}:{os.environ['PATH']}"}
     run_limited(["make", "-C", place, "clean"], limits, allowed=range(256), env=env)
     run_limited(["make", "-C", place, *build.make], limits, env=env)
     if not os.access(place / build.target, os.X_OK):
         raise StepError(f"make left no program {build.target} in {build.suite}")
+    for archive in build.unpack:
+        try:
+            with tarfile.open(suite / archive) as files:
+                files.extractall(place, filter="data")
+        except (OSError, tarfile.TarError) as error:
+            raise StepError(f"{archive} of the suite is what {build.program} reads: {error}") from error
     (folder / "program").symlink_to(Path("source") / build.suite / build.target)
 
 
@@ -204,8 +214,14 @@ def run_of(run: Run, built: Path, command: list, limits: Limits, output: Path) -
         if not reads.exists():
             raise StepError(f"{run.stdin} is not in {run.build.suite or 'the folder of the run'}: it is what the program reads")
         stdin = files.enter_context(open(reads, "rb"))
-        env = os.environ | {"OMP_NUM_THREADS": str(run.threads)}
-        run_limited([*command, f"./{name}", *run.arguments], limits, stdin=stdin, stdout=printed, cwd=place, env=env)
+        options = {"env": os.environ | {"OMP_NUM_THREADS": str(run.threads)}, "cwd": place, "stdout": printed}
+        if run.stderr:
+            options["stderr"] = printed
+        for file in run.writes:
+            (place / file).unlink(missing_ok=True)
+        run_limited([*command, f"./{name}", *run.arguments], limits, stdin=stdin, **options)
+        for file in run.writes:
+            printed.write(f"{file}: {sha256(place / file)}\n".encode())
 
 
 #: Stands for a line that runs of one program do not print alike: a time, or what a race decides.

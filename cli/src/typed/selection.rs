@@ -60,8 +60,8 @@ pub(crate) struct Selection {
 
     /// Which spin loops count as waiting and are left out
     ///
-    /// auto: those that certainly wait; keep: only those with a `pause` or a yield; or a line or address: as auto, and
-    /// the loop there
+    /// auto: those that certainly wait; keep: only those with a `pause` or a yield; or lines or addresses, with commas:
+    /// as auto, and the loops there
     #[arg(long, value_name = "WHICH", default_value = "auto", hide_short_help = true)]
     pub(crate) spin: SpinRule,
 

@@ -13,8 +13,8 @@ use trace_format::{Pc, Trace};
 pub(crate) enum SpinRule {
     Auto,
     Keep,
-    /// The loop that runs this line or address.
-    At(Place),
+    /// The loops that run these lines or addresses.
+    At(Vec<Place>),
 }
 
 impl FromStr for SpinRule {
@@ -24,9 +24,9 @@ impl FromStr for SpinRule {
         match text {
             "auto" => Ok(SpinRule::Auto),
             "keep" => Ok(SpinRule::Keep),
-            _ => match text.parse() {
-                Ok(place) => Ok(SpinRule::At(place)),
-                Err(_) => Err("give auto, keep, a line (barrier.c:12) or an address (0x401136)".to_owned()),
+            _ => match text.split(',').map(str::parse).collect() {
+                Ok(places) => Ok(SpinRule::At(places)),
+                Err(_) => Err("give auto, keep, or lines (barrier.c:12) and addresses (0x401136)".to_owned()),
             },
         }
     }
@@ -37,7 +37,7 @@ impl fmt::Display for SpinRule {
         match self {
             SpinRule::Auto => f.write_str("auto"),
             SpinRule::Keep => f.write_str("keep"),
-            SpinRule::At(place) => place.fmt(f),
+            SpinRule::At(places) => f.write_str(&places.iter().map(Place::to_string).collect::<Vec<_>>().join(",")),
         }
     }
 }
@@ -46,14 +46,16 @@ impl SpinRule {
     /// The rule of the view that it stands for.
     ///
     /// # Errors
-    /// When no code of the trace lies at the line.
+    /// When no code of the trace lies at any of the lines.
     pub(crate) fn of(&self, trace: &Trace) -> replay::Result<Spin> {
-        let place = match self {
+        let places = match self {
             SpinRule::Auto => return Ok(Spin::Auto),
             SpinRule::Keep => return Ok(Spin::Keep),
-            SpinRule::At(place) => place,
+            SpinRule::At(places) => places,
         };
-        let at: Vec<Pc> = place.code(trace, &mut Source::new(trace)).into_iter().collect();
+        let mut source = Source::new(trace);
+        // Of several loops, some may not have run this time.
+        let at: Vec<Pc> = places.iter().flat_map(|place| place.code(trace, &mut source)).collect();
         if at.is_empty() {
             return Err(replay::Error::Request(format!(
                 "--spin {self}: the trace has no code at that line; `replay` names the loops that look like waiting; \
@@ -93,13 +95,16 @@ mod tests {
     fn rules_are_words_lines_or_addresses() {
         let parsed = |text: &str| text.parse::<SpinRule>();
         assert_eq!(parsed("keep"), Ok(SpinRule::Keep));
-        assert_eq!(parsed("0x401136"), Ok(SpinRule::At(Place::Address(Pc(0x40_1136)))));
-        assert_eq!(parsed("a/b.c:12"), Ok(SpinRule::At(Place::Line { file: "a/b.c".to_owned(), line: 12 })));
-        for text in ["auto", "keep", "a/b.c:12", "0x401136"] {
+        let address = Place::Address(Pc(0x40_1136));
+        assert_eq!(parsed("0x401136"), Ok(SpinRule::At(vec![address.clone()])));
+        let line = Place::Line { file: "a/b.c".to_owned(), line: 12 };
+        assert_eq!(parsed("a/b.c:12"), Ok(SpinRule::At(vec![line.clone()])));
+        assert_eq!(parsed("a/b.c:12,0x401136"), Ok(SpinRule::At(vec![line, address])));
+        for text in ["auto", "keep", "a/b.c:12", "0x401136", "a/b.c:12,0x401136"] {
             assert_eq!(parsed(text).unwrap().to_string(), text);
         }
-        for wrong in ["", "sometimes", ":12", "a.c:", "0xzz"] {
-            assert!(parsed(wrong).is_err_and(|e| e.contains("auto, keep, a line")), "{wrong}");
+        for wrong in ["", "sometimes", ":12", "a.c:", "0xzz", "a.c:1,", "auto,a.c:1"] {
+            assert!(parsed(wrong).is_err_and(|e| e.contains("auto, keep, or lines")), "{wrong}");
         }
     }
 }

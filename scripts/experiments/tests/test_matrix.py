@@ -91,6 +91,9 @@ class Faults(unittest.TestCase):
         self.check('workload = "fft"', "", "one of workload, sources, binary and suite")
         self.check('workload = "fft"', 'suite = "apps/fft"', "suite and target go together")
         self.check('workload = "fft"', 'workload = "fft"\nmake = ["all"]', "make is for a program of a suite")
+        self.check('workload = "fft"', 'workload = "fft"\nunpack = ["a.tar"]', "unpack is for a program of a suite")
+        parts = 'suite = "apps/fft"\ntarget = "fft"\nparts = ["apps/f"]'
+        self.check('workload = "fft"', parts, "suite must lie in one")
         self.check('workload = "fft"', 'workload = "fft"\nstdin = "a"\ntyped = "b"', "give one")
         self.check('name = "fft"', 'name = "../fft"', "must be of letters")
         self.check('name = "xz"', 'name = "fft"', "stands twice")
