@@ -170,7 +170,7 @@ static inline __attribute__((always_inline)) void poll(int what) {
     if (arriving == what) return;
     pthread_mutex_unlock(&mutex);
     for (volatile long i = 0; arriving != what && i < 3000; i++) ;
-    while (pthread_mutex_trylock(&mutex)) ;
+    while (pthread_mutex_trylock(&mutex)) sched_yield();
     while (arriving != what) pthread_cond_wait(&condition, &mutex);
 }
 #endif
