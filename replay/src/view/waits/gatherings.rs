@@ -23,7 +23,7 @@ use crate::EpisodeId;
 const MOST_MUTEXES: usize = 1 << 14;
 const MOST_SECTIONS: usize = 1 << 16;
 
-/// How many rounds a barrier has at least, and one of two threads, which may take turns by chance.
+/// How many rounds a barrier has at least in all, and one of two threads, which may take turns by chance.
 const LEAST: usize = 3;
 const LEAST_OF_TWO: usize = 8;
 
@@ -102,6 +102,10 @@ pub(in crate::view) fn number_gatherings(
     for (mutex, of_threads) in of_mutex {
         let groups = generations(of_threads);
         let Some(found) = groups.iter().map(ends_of_rounds).collect::<Option<Vec<_>>>() else { continue };
+        let least = if groups.iter().all(|group| group.len() == 2) { LEAST_OF_TWO } else { LEAST };
+        if found.iter().map(|(_, rounds)| rounds).sum::<usize>() < least {
+            continue;
+        }
         for (group, (ends, rounds)) in groups.iter().zip(found) {
             let episodes: Vec<EpisodeId> = (0..rounds).map(|_| next()).collect();
             for ((t, sections), ends) in group.iter().zip(ends) {
@@ -141,11 +145,10 @@ fn ends_of_rounds(generation: &Generation) -> Option<(Vec<Vec<usize>>, usize)> {
     };
     let ends: Vec<Vec<usize>> = threads.iter().map(ends_of).collect();
     let rounds = ends[0].len();
-    let least = if threads.len() == 2 { LEAST_OF_TWO } else { LEAST };
     let is_whole = |(sections, ends): (&&[Section], &Vec<usize>)| {
         ends.len() == rounds && ends.last() == Some(&(sections.len() - 1)) && sections.len() < MOST_SECTIONS
     };
-    if threads.len() < 2 || rounds < least || !threads.iter().zip(&ends).all(is_whole) {
+    if threads.len() < 2 || !threads.iter().zip(&ends).all(is_whole) {
         return None;
     }
     let are_all_there = |round: usize| {
@@ -213,6 +216,9 @@ mod tests {
         let all = met::<6>(&first.iter().copied().chain(anew).collect::<Vec<_>>());
         assert_eq!(all[0], [None, Some(0), None, Some(1), Some(2)]);
         assert_eq!(all[3], [None, Some(3), None, Some(4), Some(5)]);
+        let anew = round(&[3, 4, 5]);
+        let all = met::<6>(&first.iter().copied().chain(anew).collect::<Vec<_>>());
+        assert_eq!(all[5], [Some(3)], "however few rounds");
     }
 
     #[test]
