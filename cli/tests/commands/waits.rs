@@ -93,9 +93,10 @@ const LOCKS: [Kind; 18] = [
 ];
 
 /// Its barriers, sections in order, and what threads hand on.
-const MEETINGS: [(Kind, Form); 7] = [
+const MEETINGS: [(Kind, Form); 8] = [
     (kind("barrier", 17), Form::Barrier),
     (kind("barrier of a condition", 18), Form::Barrier),
+    (kind("barrier of flags", 25), Form::Barrier),
     (kind("OpenMP barrier", 19), Form::Barrier),
     (kind("ordered", 20), Form::Ordered),
     (kind("semaphores handed on", 21), Form::Chain),

@@ -79,6 +79,15 @@ pub(super) fn has_taken(function: SyncFunction, argument: u64, result: u64) -> b
     }
 }
 
+/// Whether who leaves the function has taken a mutex by it, or given one back.
+pub(super) fn takes_mutex(function: SyncFunction, argument: u64, result: u64) -> Option<bool> {
+    match action(function)? {
+        Action::Take { kind: LockKind::Mutex, .. } => has_taken(function, argument, result).then_some(true),
+        Action::Give if function == SyncFunction::MutexUnlock => Some(false),
+        _ => None,
+    }
+}
+
 /// Whether a thread that gives a lock so has taken it in a way that is not known, or another has for it, where it is
 /// not known to have it. The runtime takes turns at `ordered` sections, and `pthread_spin_init` is a function that
 /// gives, too.

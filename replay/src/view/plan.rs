@@ -124,7 +124,9 @@ fn lock_table(threads: &[ThreadSurvey], own_locks: &OwnLocks, episodes: &Episode
         let takes = thread.words.takes().filter(|(word, _)| own_locks.words.contains_key(word));
         takes.map(move |(word, times)| (t, word, times))
     });
-    let of_barriers = mutexes(&calls, &episodes.conditions, takes, by_form);
+    let mut of_barriers = mutexes(&calls, &episodes.conditions, takes, by_form);
+    let gatherings = episodes.gatherings.iter().flat_map(|rounds| rounds.keys());
+    of_barriers.extend(gatherings.map(|mutex| (*mutex, *mutex)));
     let semaphores = threads.iter().flat_map(|thread| &thread.semaphores);
     let values = threads.iter().flat_map(|thread| &thread.inits).map(|init| (init.object, init.count));
     LockTable::new(found, of_barriers, semaphores, values, own_locks)

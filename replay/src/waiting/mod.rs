@@ -34,7 +34,7 @@ use trace_format::Pc;
 pub(crate) use code::{Code, Writes};
 pub(crate) use cycle::{Found, Turn, Turns, leads_to};
 pub(crate) use follow::Follower;
-pub(crate) use registers::is_preserved;
+pub(crate) use registers::{is_preserved, may_wait};
 
 use cycle::{canonical, heads};
 

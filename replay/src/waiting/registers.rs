@@ -58,7 +58,7 @@ pub(super) fn is_fence(instruction: Instruction) -> bool {
 
 /// Whether instructions could be a part of a turn that does nothing, at a first look: what they write may be stack. A
 /// marked iteration is work, if it does nothing else.
-pub(super) fn may_wait(all: &[Instruction]) -> bool {
+pub(crate) fn may_wait(all: &[Instruction]) -> bool {
     all.iter().all(|instruction| {
         let on_stack = |memory: &Memory| {
             memory.index.is_none() && memory.base.is_some_and(|b| [Register::SP, Register::BP].contains(&b.register))

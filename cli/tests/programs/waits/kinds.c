@@ -33,7 +33,7 @@ __attribute__((noinline)) static long inside(long turns) {
 // OpenMP's 10 critical section, 11 lock, 12 tried, 13 nested lock, 14 tried; of the program's own, by 15 an exchange and a
 // store, 16 a futex; 17 barrier, 18 of a condition variable, 19 OpenMP's; 20 ordered sections; 21 semaphores, by which
 // each thread hands on to the next; doacross loops whose iterations wait for 22 the one before, 23 the one before that;
-// 24 another futex, counted down
+// 24 another futex, counted down; 25 barrier of a mutex and of flags that are polled, then of a condition variable
 #if KIND <= 2
 static pthread_mutex_t locks[2] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
 static void init(void) {}
@@ -68,6 +68,12 @@ static void init(void) { pthread_barrier_init(&barrier, 0, LANES); }
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
 static int arrived, generation;
+static void init(void) {}
+#elif KIND == 25
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+static int here;
+static volatile int arriving = 1;
 static void init(void) {}
 #else
 static void init(void) {}
@@ -158,6 +164,17 @@ static void give(int n) {
     (void)n;
 }
 
+#if KIND == 25
+// Waits with the mutex given back, for some time by looking.
+static inline __attribute__((always_inline)) void poll(int what) {
+    if (arriving == what) return;
+    pthread_mutex_unlock(&mutex);
+    for (volatile long i = 0; arriving != what && i < 3000; i++) ;
+    while (pthread_mutex_trylock(&mutex)) sched_yield();
+    while (arriving != what) pthread_cond_wait(&condition, &mutex);
+}
+#endif
+
 static void meet(void) {
 #if KIND == 17
     pthread_barrier_wait(&barrier);
@@ -174,6 +191,20 @@ static void meet(void) {
     pthread_mutex_unlock(&mutex);
 #elif KIND == 19
 #pragma omp barrier
+#elif KIND == 25
+    pthread_mutex_lock(&mutex);
+    poll(1);
+    if (++here == LANES) {
+        arriving = 0;
+        pthread_cond_broadcast(&condition);
+    } else {
+        poll(0);
+    }
+    if (--here == 0) {
+        arriving = 1;
+        pthread_cond_broadcast(&condition);
+    }
+    pthread_mutex_unlock(&mutex);
 #endif
 }
 
@@ -190,7 +221,7 @@ static void *work(void *a) {
 #ifdef HELD
     usleep(id * apart);
 #endif
-#if KIND >= 17 && KIND <= 19
+#if KIND >= 17 && KIND <= 19 || KIND == 25
     for (int round = 0; round < ROUNDS; round++) {
         if (round % LANES == id) own[id] += inside(WORK / 4);
         meet();

@@ -13,6 +13,7 @@ use crate::view::first_look::leagues::{Leagues, is_of_construct};
 use crate::view::first_look::seats::seats;
 use crate::view::first_look::survey::{Body, ThreadSurvey};
 use crate::view::waits::conditions::number_rounds;
+use crate::view::waits::gatherings::{Rounds, Sections, number_gatherings};
 use crate::view::waits::hand_overs::HandOvers;
 use crate::view::waits::own_locks::Barriers;
 
@@ -46,6 +47,8 @@ pub(in crate::view) struct Episodes {
     pub waits: Vec<Vec<EpisodeId>>,
     /// Per thread: one for each call of a condition variable that is the meeting of a barrier.
     pub conditions: Vec<Vec<Option<EpisodeId>>>,
+    /// Per thread: what it meets where it gives back the mutex of another barrier.
+    pub gatherings: Vec<Rounds>,
     /// What threads hand over to each other.
     pub hand_overs: HandOvers,
     /// By word at which threads meet at a barrier of the program's own: the first of its episodes, and how many it has.
@@ -80,6 +83,7 @@ impl Episodes {
         let waits = number_waits(threads, &launches, &mut next);
         let calls: Vec<_> = threads.iter().map(|thread| &thread.conditions[..]).collect();
         let conditions = number_rounds(&calls, &mut next);
+        let gatherings = gatherings(threads, &conditions, &mut next);
         let calls: Vec<_> = threads.iter().map(|thread| &thread.hand_overs[..]).collect();
         let hand_overs = HandOvers::new(&calls, &handed_over(threads), &mut next);
         let own = barriers.rounds.iter().map(|(word, rounds)| {
@@ -104,6 +108,7 @@ impl Episodes {
         Episodes {
             waits,
             conditions,
+            gatherings,
             hand_overs,
             own,
             arrivals: barriers.pcs.clone(),
@@ -117,6 +122,18 @@ impl Episodes {
             seats,
         }
     }
+}
+
+/// Per thread, the barriers of mutexes but for those whose condition variables tell who meets.
+fn gatherings(
+    threads: &[ThreadSurvey],
+    conditions: &[Vec<Option<EpisodeId>>],
+    next: &mut impl FnMut() -> EpisodeId,
+) -> Vec<Rounds> {
+    let calls = threads.iter().zip(conditions).flat_map(|(thread, met)| thread.conditions.iter().zip(met));
+    let known: FxHashSet<u64> = calls.filter(|(_, met)| met.is_some()).map(|(call, _)| call.mutex).collect();
+    let mutexes: Vec<&Sections> = threads.iter().map(|thread| &thread.mutexes).collect();
+    number_gatherings(&mutexes, |mutex| known.contains(&mutex), next)
 }
 
 /// The bodies of parallel regions that fork others, each time for one thread; and these others.

@@ -2,10 +2,11 @@
 
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
-use trace_format::{Block, BlockId, Event, Item, LibraryCode, Pc, Seq, SyncFunction};
+use trace_format::{Block, BlockId, Event, Item, Pc, Seq, SyncFunction};
 use trace_format::{ThreadExit, ThreadId, Trace};
 
 use crate::Result;
+use crate::view::code::ends::OfBlock;
 use crate::view::code::sanitizers::is_of_sanitizer;
 use crate::view::first_look::callable::Look;
 use crate::view::first_look::episodes::{BarrierInit, BarrierWait};
@@ -15,6 +16,7 @@ use crate::view::first_look::tasks::{Task, TaskFunctions};
 use crate::view::locks::{self, Action, LockKind};
 use crate::view::sync_stack::SyncStack;
 use crate::view::waits::conditions::{ConditionCall, is_of_condition};
+use crate::view::waits::gatherings::Sections;
 use crate::view::waits::hand_overs::{HandOver, What};
 use crate::view::waits::own_locks::{Acts, Uses};
 use crate::view::waits::semaphores::SemaphoreUse;
@@ -96,6 +98,8 @@ pub(in crate::view) struct ThreadSurvey {
     pub words: Uses,
     /// Its calls that wait for a condition, or say that it holds.
     pub conditions: Vec<ConditionCall>,
+    /// When it had which mutex.
+    pub mutexes: Sections,
     pub start: Option<Start>,
     /// When it ended; none where it was running when the recording stopped.
     pub end: Option<Seq>,
@@ -124,18 +128,14 @@ pub(in crate::view) struct ThreadSurvey {
 /// Looks at all threads, in thread order; with turns of loops where what is known about code is given.
 pub(in crate::view) fn survey(trace: &Trace, code: Option<&Code>, acts: &Acts) -> Result<Vec<ThreadSurvey>> {
     let of_pools = TaskFunctions::of(trace);
-    let libraries = LibraryCode::new(trace.modules(), trace.symbols());
-    let of_library = |pc| if libraries.has_loader(pc) { None } else { Some(libraries.has(pc)) };
-    let ends = |block: &Block| block.instructions.last().and_then(|last| of_library(last.pc));
-    let block = |(_, block): (_, &Block)| (block.instructions.len() as u32, ends(block));
-    let blocks: Vec<_> = trace.blocks().iter().map(block).collect();
+    let blocks = OfBlock::all(trace, code, acts);
     trace.threads().par_iter().map(|one| survey_thread(trace, one.id, &blocks, (code, acts), &of_pools)).collect()
 }
 
 fn survey_thread(
     trace: &Trace,
     thread: ThreadId,
-    blocks: &[(u32, Option<bool>)],
+    blocks: &[OfBlock],
     (code, acts): (Option<&Code>, &Acts),
     of_pools: &TaskFunctions,
 ) -> Result<ThreadSurvey> {
@@ -147,8 +147,11 @@ fn survey_thread(
     while let Some(item) = stream.next()? {
         match item {
             Item::Block { block, memory, .. } => {
-                let (length, of_library) = blocks[block.index()];
+                let OfBlock { length, of_library, .. } = blocks[block.index()];
                 surveyor.is_in_library = of_library.unwrap_or(surveyor.is_in_library);
+                if !surveyor.stack.in_leaf() {
+                    surveyor.found.mutexes.runs(block, &blocks[block.index()]);
+                }
                 surveyor.act(acts, needs_ways, (block, length), memory);
                 surveyor.instructions += u64::from(length);
                 if look.is_some() || tasks.is_watching() {
@@ -410,6 +413,8 @@ impl Surveyor {
         if !left.counts {
             return;
         }
+        self.found.mutexes.orders();
+        self.found.mutexes.act(left.object, locks::takes_mutex(function, left.argument, result), seq);
         match function {
             SyncFunction::ThreadBody
             | SyncFunction::ParallelBody

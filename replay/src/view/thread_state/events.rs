@@ -288,7 +288,8 @@ impl ThreadState<'_> {
             self.waits_at = self.conditions.next().copied().flatten();
             let is_wait = function == SyncFunction::ConditionWait;
             let is_own = self.extents.is_open() && !self.runtimes.is_in_openmp();
-            if self.waits_at.is_none() && is_own && self.plan.lock_rule.are_taken() {
+            let is_ordered = self.waits_at.is_some() || self.is_of_gathering(argument);
+            if !is_ordered && is_own && self.plan.lock_rule.are_taken() {
                 let UnorderedWaits { awaited, signalled, .. } = &mut self.unordered;
                 if is_wait { awaited } else { signalled }.insert(object);
             }
@@ -339,6 +340,7 @@ impl ThreadState<'_> {
             }
             if function == SyncFunction::MutexUnlock {
                 self.meet_behind(Some(left.object), batch);
+                self.gather(left.object, batch);
             }
             // gcc's runtime waits for its turn also where it gives a thread the next iterations.
             let is_in_runtime = function == SyncFunction::OrderedEnter && self.runtimes.is_below_openmp(self.sp);
@@ -350,11 +352,11 @@ impl ThreadState<'_> {
                 Some(Action::Wait) => self.held.resume(left.argument),
                 Some(Action::Give) | None => None,
             };
-            if let Some(lock) = taken
-                && self.extents.is_open()
-                && self.plan.lock_rule.are_taken()
-            {
-                self.acquire(lock, batch);
+            if let Some(lock) = taken {
+                self.gathers_at.take_if(|mutex| *mutex == lock.object);
+                if self.extents.is_open() && self.plan.lock_rule.are_taken() {
+                    self.acquire(lock, batch);
+                }
             }
             let has_waited = match function {
                 SyncFunction::SemaphoreWait | SyncFunction::SemaphoreTryWait => result as u32 == 0,

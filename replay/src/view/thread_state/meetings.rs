@@ -29,6 +29,28 @@ impl ThreadState<'_> {
         }
     }
 
+    /// The thread has given a mutex back. Of a barrier it is the end, or the thread waits for the others until it takes
+    /// it again.
+    pub(super) fn gather(&mut self, mutex: u64, batch: &mut Batch) {
+        let Some(rounds) = self.gatherings.get(&mutex) else { return };
+        let given = self.given.entry(mutex).or_default();
+        let episode = rounds.get(*given).copied().flatten();
+        *given += 1;
+        match episode {
+            Some(episode) => self.meet(Control::Meet(episode), batch),
+            None => {
+                self.forget_waits();
+                self.gathers_at = Some(mutex);
+            }
+        }
+    }
+
+    /// Whether a condition is a matter of such a barrier: the thread has its mutex, or gives it up to wait.
+    pub(super) fn is_of_gathering(&self, argument: u64) -> bool {
+        let is_one = |mutex: &u64| self.gatherings.contains_key(mutex);
+        is_one(&argument) || self.held.locks().iter().any(|lock| is_one(&lock.object))
+    }
+
     /// The thread counts that it has come to a barrier of the program's own, if the word is one's.
     pub(super) fn arrive(&mut self, word: u64, batch: &mut Batch) {
         let Some((first, rounds)) = self.plan.episodes.own.get(&word) else { return };

@@ -46,6 +46,7 @@ use super::plan::Plan;
 use super::stacks::{Stacks, Waits};
 use super::stream::{Followed, Follower};
 use super::sync_stack::SyncStack;
+use super::waits::gatherings::Rounds;
 use super::waits::unordered::UnorderedWaits;
 use crate::lanes::stream::BatchLengths;
 use crate::{Batch, Code, Control, EpisodeId, LockId, Locks};
@@ -102,6 +103,10 @@ pub(super) struct ThreadState<'a> {
     waits: std::slice::Iter<'a, EpisodeId>,
     conditions: std::slice::Iter<'a, Option<EpisodeId>>,
     hand_overs: std::slice::Iter<'a, Option<EpisodeId>>,
+    /// What it meets where it gives mutexes of barriers back; how often it has done so, and at which it waits.
+    gatherings: &'a Rounds,
+    given: FxHashMap<u64, usize>,
+    gathers_at: Option<u64>,
     /// At which barrier the thread is that waits for a condition.
     waits_at: Option<EpisodeId>,
     /// The meeting behind a mutex that is a part of a barrier, which the thread still has.
@@ -183,6 +188,9 @@ impl<'a> ThreadState<'a> {
             alone: None,
             waits: plan.episodes.waits[thread].iter(),
             conditions: plan.episodes.conditions[thread].iter(),
+            gatherings: &plan.episodes.gatherings[thread],
+            given: FxHashMap::default(),
+            gathers_at: None,
             hand_overs: plan.episodes.hand_overs.episodes[thread].iter(),
             waits_at: None,
             meets_behind: None,
@@ -245,6 +253,7 @@ impl<'a> ThreadState<'a> {
             Class::SyncRuntime | Class::Checks => Some(Reason::SyncRuntime),
             Class::OutsideMain => Some(Reason::OutsideMain),
             Class::Mathematics => Some(Reason::Mathematics),
+            Class::Keep if self.gathers_at.is_some() => Some(Reason::SyncRuntime),
             Class::Keep if self.runtimes.is_helped() || self.binds(id) => Some(Reason::SyncRuntime),
             Class::Keep if self.drops_critical() => Some(Reason::Critical),
             Class::Keep => None,
@@ -392,6 +401,7 @@ impl<'a> ThreadState<'a> {
             && !self.yielded
             && !self.stack.in_leaf()
             && !self.runtimes.is_in()
+            && self.gathers_at.is_none()
             && !self.drops_critical()
             && self.frames.handlers() == 0
             && !self.spin.is_watching()

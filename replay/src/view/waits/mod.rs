@@ -2,6 +2,7 @@
 //! locks and those by which threads hand over, locks and barriers of a program's own, and waits that order nothing.
 
 pub(super) mod conditions;
+pub(super) mod gatherings;
 pub(super) mod hand_overs;
 pub(super) mod own_locks;
 pub(super) mod semaphores;
