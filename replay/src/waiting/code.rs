@@ -248,12 +248,18 @@ impl<'a> Code<'a> {
             let near = |(at, _): &&(Pc, Sign)| at.0.abs_diff(pc.0) < NEAR;
             let (before, behind) = (self.signs[..at].iter().rev(), self.signs[at..].iter());
             let mut all = before.take_while(near).chain(behind.take_while(near));
-            return all.any(|(_, sign)| *sign == Sign::TakenFromStack(displacement));
+            return all.any(|(at, sign)| *sign == Sign::TakenFromStack(displacement) && self.may_be_one(pc, *at));
         }
         let is_inside = |(_, sign): &&(Pc, Sign)| !matches!(sign, Sign::Frame | Sign::Other);
         let before = self.signs[..at].iter().rev().take_while(is_inside);
         let mut all = before.chain(self.signs[at..].iter().take_while(is_inside));
         all.any(|(_, sign)| *sign == Sign::Taken(displacement))
+    }
+
+    /// Whether both addresses may be in one function, of which compilers put parts elsewhere (`work.cold`).
+    fn may_be_one(&self, a: Pc, b: Pc) -> bool {
+        let function = |pc| self.trace.symbol_of(pc).and_then(|symbol| symbol.name.split('.').next());
+        function(a).zip(function(b)).is_none_or(|(a, b)| a == b)
     }
 
     /// Whether it is the loader's, which saves and restores registers of others when it looks up a function.

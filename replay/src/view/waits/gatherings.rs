@@ -115,6 +115,8 @@ impl Sections {
     /// The thread calls what orders threads, or returns from it.
     pub fn orders(&mut self) {
         (self.since.instructions, self.since.outside_loops) = (0, 0);
+        // A loop that makes such a call in each turn waits by it.
+        self.since.loops.retain(|(_, again)| *again);
     }
 
     /// The thread has taken a mutex, given it back, or done nothing to it.
@@ -195,16 +197,15 @@ impl Since {
             self.is_work = true;
         }
         self.instructions += of.length;
-        if !of.may_wait {
-            self.outside_loops += of.length;
-        } else if let Some((_, again)) = self.loops.iter_mut().find(|(one, _)| *one == block) {
+        if let Some((_, again)) = self.loops.iter_mut().find(|(one, _)| *one == block) {
             *again = true;
-        } else if self.loops.len() < MOST_LOOPS {
-            self.loops.push((block, false));
+        } else if of.may_wait {
+            // A block may have several turns of a loop.
+            self.loops.push((block, of.length > MOST_BETWEEN));
         } else {
-            self.is_work = true;
+            self.outside_loops += of.length;
         }
-        self.is_work |= self.outside_loops > MOST_BETWEEN;
+        self.is_work |= self.outside_loops > MOST_BETWEEN || self.loops.len() > MOST_LOOPS;
         self.is_long |= self.instructions > MOST_IN_SECTION || self.stores > MOST_STORES;
     }
 }
