@@ -27,6 +27,7 @@ use crate::context::Context;
 use crate::flow::Flow;
 use crate::llvm::{Block, Instruction, Opcode};
 use crate::remark::{Linearized, Reason};
+use crate::trips::{Gain, Sought};
 
 /// What is applied.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -211,16 +212,14 @@ fn next<'m>(
 fn decided<'m>(inner: &[NodeId], flow: &Flow<'m>, context: &Context<'m>, left: &mut Vec<(Block<'m>, Reason)>) -> bool {
     let Some(trips) = context.trips() else { return true };
     let blocks = || inner.iter().map(|&node| flow.block(node));
-    let places = blocks().flat_map(Block::instructions).filter_map(Instruction::place);
-    let lines: Vec<(String, u32)> = places
-        .map(|place| (place.file.rsplit('/').next().unwrap_or_default().to_owned(), place.line))
-        .filter(|(_, line)| *line > 0)
-        .collect();
-    let function = flow.block(inner[0]).function().name();
-    let gain = trips.gain(&function, lines.iter().map(|(file, line)| (file.as_str(), *line)));
-    let reason = match gain {
-        Some(gain) if gain >= context.threshold() => return true,
-        gain => Reason::LoopsApart { costs: gain.map(|gain| -gain) },
+    let sought = Sought::of(blocks().flat_map(Block::instructions));
+    let least = context.threshold();
+    let reason = match sought.and_then(|of| trips.gain(&of)) {
+        Some(gain) if gain.least >= least => return true,
+        Some(Gain { loops, least: lost, most }) if most >= least => {
+            Reason::LoopsAlike { loops, costs: -lost, gain: most }
+        }
+        gain => Reason::LoopsApart { costs: gain.map(|gain| -gain.most) },
     };
     left.extend(blocks().next().map(|block| (block, reason)));
     false
