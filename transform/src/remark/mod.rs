@@ -391,7 +391,7 @@ impl Reason {
             }
             Reason::LoopsApart { costs } => costs.map(|costs| ("costs", costs)).into_iter().collect(),
             Reason::LoopsAlike { loops, costs, gain } => {
-                vec![("loops", loops as i64), ("costs", costs), ("gain", gain)]
+                vec![("loops", loops as i64), ("gain", gain), ("costs", costs)]
             }
             Reason::RowsWithoutProfit { apart, row } => vec![("apart", apart), ("row", row)],
             Reason::GrowsTooMuch { added, most } => vec![("added", added as i64), ("most", most as i64)],

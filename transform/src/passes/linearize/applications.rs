@@ -17,7 +17,7 @@
 //! *Limitation*: only the innermost loop and the loop around it are merged, if that one has one exit block and holds no
 //! other loop. Only arms without loops are interleaved.
 
-use flowgraph::{Graph, Loops, NodeId};
+use flowgraph::{Graph, LoopId, Loops, NodeId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::plan::{Plan, Step};
@@ -37,9 +37,24 @@ enum Application {
     Interleave,
 }
 
-/// Whether anything is to be applied to the function.
+/// Whether anything is to be applied to the function. Where loops could be merged and none pays, that is told.
 pub(super) fn is_asked(context: &mut Context<'_>) -> bool {
-    !asked(context).is_empty()
+    let asked = asked(context);
+    if context.settings().number("merge-loops") == 1 && !asked.contains(&Application::MergeLoops) {
+        let mut left = Vec::new();
+        pays(context, &mut left);
+        tell(left, context);
+    }
+    !asked.is_empty()
+}
+
+/// Says why loops are left as they are.
+fn tell<'m>(left: Vec<(Block<'m>, Reason)>, context: &mut Context<'m>) {
+    for (at, reason) in left {
+        let places = at.instructions().into_iter().filter_map(Instruction::place);
+        let place = places.filter(|place| place.line > 0).last();
+        context.remark("loops".to_owned(), vec![place], reason, None);
+    }
 }
 
 /// What is asked for and gains enough. What it gains is known of loops alone, by the trip counts of a trace; else it
@@ -48,7 +63,7 @@ fn asked(context: &mut Context<'_>) -> Vec<Application> {
     let settings = context.settings().clone();
     let unknown = context.threshold() <= 0;
     let mut asked = Vec::new();
-    if settings.number("merge-loops") == 1 && (unknown && context.trips().is_none() || pays(context)) {
+    if settings.number("merge-loops") == 1 && (unknown && context.trips().is_none() || pays(context, &mut Vec::new())) {
         asked.push(Application::MergeLoops);
     }
     if settings.number("interleave") == 1 && unknown {
@@ -61,11 +76,17 @@ fn asked(context: &mut Context<'_>) -> Vec<Application> {
     asked
 }
 
-/// Whether a loop of the function is known to pay as one with the loop around it.
-fn pays(context: &mut Context<'_>) -> bool {
+/// Whether a loop of the function is known to pay as one with the loop around it. Those that don't go to `left`.
+fn pays<'m>(context: &mut Context<'m>, left: &mut Vec<(Block<'m>, Reason)>) -> bool {
     let (flow, loops) = (context.flow(), context.loops());
-    let mut inner = loops.ids().filter(|&id| loops.parent(id).is_some());
-    context.trips().is_some() && inner.any(|id| decided(loops.members(id), &flow, context, &mut Vec::new()))
+    let inner = loops.ids().filter_map(|id| alone_in(&loops, id));
+    context.trips().is_some() && inner.fold(false, |any, id| decided(loops.members(id), &flow, context, left) || any)
+}
+
+/// The loop in this one, if there is exactly one: figure 8 merges a pair of loops.
+fn alone_in(loops: &Loops, around: LoopId) -> Option<LoopId> {
+    let mut inside = loops.ids().filter(|&other| other != around && loops.contains(around, loops.header(other)));
+    inside.next().filter(|_| inside.next().is_none())
 }
 
 /// Applies what is asked for to a function that is structured, but not where all lanes go the same way: at `agreeing`
@@ -133,11 +154,7 @@ fn next<'m>(
         if seen.contains(&flow.block(head)) {
             return None;
         }
-        let inner = loops.headed_by(head).and_then(|id| {
-            let mut inside = loops.ids().filter(|&other| other != id && loops.contains(id, loops.header(other)));
-            // Exactly one: figure 8 merges a pair of loops.
-            inside.next().filter(|_| inside.next().is_none())
-        });
+        let inner = loops.headed_by(head).and_then(|id| alone_in(&loops, id));
         let (members, behind) = if application == Application::MergeLoops {
             inner?;
             let members = loops.members(loops.headed_by(head)?).to_vec();
@@ -184,12 +201,9 @@ fn next<'m>(
         let pays = merged.is_none_or(|id| decided(loops.members(id), &flow, context, &mut left));
         pays.then_some((members, head, behind, inner.map(|id| loops.header(id))))
     });
-    for (at, reason) in left {
-        // A head is looked at again in each round; its reason is told once.
-        if seen.insert(at) {
-            context.remark("loops".to_owned(), vec![at.terminator().place()], reason, None);
-        }
-    }
+    // A head is looked at again in each round; its reason is told once.
+    left.retain(|(at, _)| seen.insert(*at));
+    tell(left, context);
     let (members, head, behind, inner) = found?;
     let mut blocks: Vec<Block<'m>> = members.iter().map(|&node| flow.block(node)).collect();
     seen.extend(blocks.iter().copied());
