@@ -25,6 +25,8 @@ pub struct Site {
 pub struct InnerLoop {
     /// Where it lies.
     pub site: Site,
+    /// How many loops of the function hold it, with itself.
+    pub depth: u32,
     /// The fetches that it saves to make one loop of it and the one around it, less those of guards.
     pub gain: i64,
     /// How often the body of that loop would be issued.
@@ -64,7 +66,7 @@ pub struct PlaceRan {
     pub is_arm: bool,
     /// Where it lies.
     pub site: Site,
-    /// How many loops of the function hold it.
+    /// How many loops of the function hold it, with itself if it is one.
     pub depth: u32,
     /// What a lane issues each time that it is there, in a GPU's instructions.
     pub body: f64,
@@ -119,9 +121,13 @@ impl Trips {
         Some(most.turns as f64 / most.entries.max(1) as f64)
     }
 
-    /// The fetches that it saves to merge this loop with the one around it; none where it did not run.
-    pub(crate) fn gain(&self, of: &Sought) -> Option<Gain> {
-        let found = likeliest(self.inner.iter(), |ran| ran.site.likeness(&of.function, &of.lines));
+    /// The fetches that it saves to merge this loop, which so many hold, with the one around it; none where it did not
+    /// run. One that more loops held where as much was inlined is a loop in this one, which was unrolled here.
+    pub(crate) fn gain(&self, of: &Sought, depth: u32) -> Option<Gain> {
+        let found = likeliest(self.inner.iter(), |ran| {
+            let likeness = ran.site.likeness(&of.function, &of.lines)?;
+            (likeness.calls != Calls::Same || ran.depth <= depth).then_some(likeness)
+        });
         let gains = || found.iter().map(|ran| ran.gain - OF_A_TURN * ran.turns);
         Some(Gain { loops: found.len(), least: gains().min()?, most: gains().max()? })
     }
@@ -300,11 +306,12 @@ mod tests {
     fn gains(ran: &[(&str, &str, &str, i64)], function: &str, of: &[&str]) -> Option<(i64, i64)> {
         let inner = |&(function, symbol, lines, gain): &(&str, &str, &str, i64)| InnerLoop {
             site: site(function, symbol, lines),
+            depth: 2,
             gain: gain + OF_A_TURN,
             turns: 1,
         };
         let trips = Trips::of(ran.iter().map(inner).collect(), Vec::new());
-        trips.gain(&sought(function, of)).map(|gain| (gain.least, gain.most))
+        trips.gain(&sought(function, of), 2).map(|gain| (gain.least, gain.most))
     }
 
     #[test]
@@ -348,6 +355,17 @@ mod tests {
         assert_eq!(gains(&ran, "g", &["two/a.c:7"]), None);
         assert_eq!(gains(&ran, "f", &["two/a.c:7"]), Some((50, 50)), "it was built elsewhere");
         assert_eq!(gains(&ran, "f", &["one/a.c:8", "one/b.c:7"]), None);
+    }
+
+    #[test]
+    fn a_loop_that_was_unrolled_in_another_does_not_stand_for_it() {
+        let inner = InnerLoop { site: site("f", "k", "a.c:7 k.c:3"), depth: 3, gain: 50, turns: 1 };
+        let trips = Trips::of(vec![inner], Vec::new());
+        let gain = |of: &str, depth| trips.gain(&sought("k", &[of]), depth).map(|gain| gain.least);
+        assert_eq!(gain("a.c:7 k.c:3", 3), Some(50 - OF_A_TURN));
+        assert_eq!(gain("a.c:7 k.c:3", 4), Some(50 - OF_A_TURN), "a loop around it that did not turn");
+        assert_eq!(gain("a.c:7 k.c:3", 2), None);
+        assert_eq!(gain("a.c:7", 2), Some(50 - OF_A_TURN), "another function's loops hold it");
     }
 
     #[test]

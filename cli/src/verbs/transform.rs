@@ -105,6 +105,7 @@ fn read_trips(path: &Path) -> anyhow::Result<Trips> {
     let inner = |row: &Value| {
         Some(InnerLoop {
             site: site(row, "loop")?,
+            depth: row["depth"].as_u64()? as u32,
             gain: row["merging"]["gain"].as_i64()?,
             turns: row["merging"]["trips_merged"].as_i64()?,
         })

@@ -80,7 +80,7 @@ fn asked(context: &mut Context<'_>) -> Vec<Application> {
 fn pays<'m>(context: &mut Context<'m>, left: &mut Vec<(Block<'m>, Reason)>) -> bool {
     let (flow, loops) = (context.flow(), context.loops());
     let inner = loops.ids().filter_map(|id| alone_in(&loops, id));
-    context.trips().is_some() && inner.fold(false, |any, id| decided(loops.members(id), &flow, context, left) || any)
+    context.trips().is_some() && inner.fold(false, |any, id| decided(id, &loops, &flow, context, left) || any)
 }
 
 /// The loop in this one, if there is exactly one: figure 8 merges a pair of loops.
@@ -198,7 +198,7 @@ fn next<'m>(
             return None;
         }
         let merged = inner.filter(|_| application == Application::MergeLoops);
-        let pays = merged.is_none_or(|id| decided(loops.members(id), &flow, context, &mut left));
+        let pays = merged.is_none_or(|id| decided(id, &loops, &flow, context, &mut left));
         pays.then_some((members, head, behind, inner.map(|id| loops.header(id))))
     });
     // A head is looked at again in each round; its reason is told once.
@@ -223,12 +223,19 @@ fn next<'m>(
 
 /// Whether an inner loop and the one around it become one: by the trip counts of a trace, where there is one. If not,
 /// its first block and why not go to `left`.
-fn decided<'m>(inner: &[NodeId], flow: &Flow<'m>, context: &Context<'m>, left: &mut Vec<(Block<'m>, Reason)>) -> bool {
+fn decided<'m>(
+    inner: LoopId,
+    loops: &Loops,
+    flow: &Flow<'m>,
+    context: &Context<'m>,
+    left: &mut Vec<(Block<'m>, Reason)>,
+) -> bool {
     let Some(trips) = context.trips() else { return true };
-    let blocks = || inner.iter().map(|&node| flow.block(node));
+    let depth = std::iter::successors(Some(inner), |of| loops.parent(*of)).count() as u32;
+    let blocks = || loops.members(inner).iter().map(|&node| flow.block(node));
     let sought = Sought::of(blocks().flat_map(Block::instructions));
     let least = context.threshold();
-    let reason = match sought.and_then(|of| trips.gain(&of)) {
+    let reason = match sought.and_then(|of| trips.gain(&of, depth)) {
         Some(gain) if gain.least >= least => return true,
         Some(Gain { loops, least: lost, most }) if most >= least => {
             Reason::LoopsAlike { loops, costs: -lost, gain: most }
