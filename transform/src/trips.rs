@@ -301,8 +301,7 @@ mod tests {
         Sought { function: function.to_owned(), lines: of.iter().map(|of| lines(of)).collect() }
     }
 
-    /// What merging gains at the loops that are likeliest: the function, its symbol, the lines and what each gains, less
-    /// [`OF_A_TURN`].
+    /// What merging gains at the likeliest loops; of each that ran: function, symbol, lines and gain.
     fn gains(ran: &[(&str, &str, &str, i64)], function: &str, of: &[&str]) -> Option<(i64, i64)> {
         let inner = |&(function, symbol, lines, gain): &(&str, &str, &str, i64)| InnerLoop {
             site: site(function, symbol, lines),

@@ -80,7 +80,8 @@ fn asked(context: &mut Context<'_>) -> Vec<Application> {
 fn pays<'m>(context: &mut Context<'m>, left: &mut Vec<(Block<'m>, Reason)>) -> bool {
     let (flow, loops) = (context.flow(), context.loops());
     let inner = loops.ids().filter_map(|id| alone_in(&loops, id));
-    context.trips().is_some() && inner.fold(false, |any, id| decided(id, &loops, &flow, context, left) || any)
+    // All are looked at, so that each that is left has its reason.
+    context.trips().is_some() && inner.filter(|&id| decided(id, &loops, &flow, context, left)).count() > 0
 }
 
 /// The loop in this one, if there is exactly one: figure 8 merges a pair of loops.
