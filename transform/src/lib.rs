@@ -47,4 +47,4 @@ pub use remark::{
     Added, Aligned, BarrierPlace, Format, GuardKind, Kind, Linearized, MarkFault, MeldCase, Melding, Place, Reason,
     Remark, Spills, Split, Unmeldable,
 };
-pub use trips::{InnerLoop, LoopTurns, Paid, PlaceRan, PredictedPlace, Trips};
+pub use trips::{InnerLoop, LoopTurns, Paid, PlaceRan, PredictedPlace, Site, Trips};

@@ -28,6 +28,8 @@ pub struct Loop {
     pub place: String,
     /// The function that has that line.
     pub function: String,
+    /// Where that is.
+    pub site: Site,
     /// Its iterations as lanes, by the model that was asked for; none where that was not replayed.
     pub as_lanes: Option<AsLanes>,
     /// The arms of branches in its turns.
@@ -43,6 +45,17 @@ pub struct Arm {
     pub place: String,
     /// The function that has that line.
     pub function: String,
+    /// Where that is.
+    pub site: Site,
+}
+
+/// What tells a place in the code from others of the same name and line.
+#[derive(Clone, Debug)]
+pub struct Site {
+    /// Its line, then those of the calls through which its function was inlined there. Empty where lines are not known.
+    pub lines: Vec<Line>,
+    /// The symbol of the function that has it after inlining, as the linker knows it.
+    pub symbol: Option<String>,
 }
 
 /// How the iterations of a loop would run as lanes.
@@ -94,17 +107,17 @@ pub fn of(question: &Question, trace: &Trace, source: &mut Source, spreads: bool
     let mut all = Vec::new();
     let ran = if spreads { view.loops_with_spread(warp_size)? } else { view.loops_ran(warp_size)? };
     for (rank, mut ran) in ran.into_iter().enumerate() {
-        let (place, function) = place_of(source, ran.back, ran.header);
+        let (place, function, site) = place_of(trace, source, ran.back, ran.header);
         let arms = std::mem::take(&mut ran.arms).into_iter().map(|ran| {
-            let (place, function) = place_of(source, ran.at, ran.at);
-            Arm { ran, place, function }
+            let (place, function, site) = place_of(trace, source, ran.at, ran.at);
+            Arm { ran, place, function, site }
         });
         let arms = arms.collect();
         let is_large = ran.instructions as f64 >= LEAST_SHARE * view.summary().kept as f64;
         let is_replayed =
             ran.turns <= MOST_LANES && (rank < REPLAYED || rank < REPLAYED + REPLAYED_IF_LARGE && is_large);
         let as_lanes = is_replayed.then(|| replayed(trace, &options, &ran, &question.subject, &replay)).transpose()?;
-        all.push(Loop { ran, place, function, as_lanes, arms });
+        all.push(Loop { ran, place, function, site, as_lanes, arms });
     }
     let (kept, taken) = (view.summary().kept, view.summary().to_string());
     Ok(Loops { all, kept, taken, model: model.to_string(), warp_size, has_addresses: view.has_memory() })
@@ -119,12 +132,13 @@ impl Loop {
     }
 }
 
-/// The line of a loop's end, or else of where it begins, and the function that has it.
-fn place_of(source: &mut Source, end: Pc, begin: Pc) -> (String, String) {
-    let line = source.loop_line(end, begin);
-    let place = line.as_ref().map_or_else(|| begin.to_string(), Line::short);
-    let function = line.and_then(|line| line.functions.into_iter().next());
-    (place, function.unwrap_or_else(|| source.function(begin)))
+/// The line of a loop's end, or else of where it begins, the function that has it, and where that is.
+fn place_of(trace: &Trace, source: &mut Source, end: Pc, begin: Pc) -> (String, String, Site) {
+    let lines = source.loop_lines(end, begin);
+    let place = lines.first().map_or_else(|| begin.to_string(), Line::short);
+    let function = lines.first().and_then(|line| line.functions.first().cloned());
+    let symbol = trace.symbol_of(begin).map(|symbol| symbol.name.clone());
+    (place, function.unwrap_or_else(|| source.function(begin)), Site { lines, symbol })
 }
 
 fn replayed(

@@ -192,11 +192,20 @@ impl<'t> Source<'t> {
     }
 
     /// The line that users know a loop by, which goes back from `back` to `header`: the program's own, if one of them
-    /// is of such a line itself, else one into which code of a library was inlined, else that library's.
+    /// is of such a line itself, else one into which code of a library was inlined, else that library's. Behind it come
+    /// those of the calls through which that was inlined. Empty where lines are not known.
+    pub fn loop_lines(&mut self, back: Pc, header: Pc) -> Vec<Line> {
+        let both = [self.lines(back), self.lines(header)];
+        let is_own = |line: &Line| !is_of_library(&line.file);
+        let innermost = both.iter().find(|lines| lines.first().is_some_and(is_own)).map(Vec::as_slice);
+        let own = || both.iter().find_map(|lines| lines.iter().position(is_own).map(|first| &lines[first..]));
+        let any = || both.iter().find(|lines| !lines.is_empty()).map(Vec::as_slice);
+        innermost.or_else(own).or_else(any).unwrap_or_default().to_vec()
+    }
+
+    /// The first of [`Source::loop_lines`].
     pub fn loop_line(&mut self, back: Pc, header: Pc) -> Option<Line> {
-        let mut each = |find: fn(&mut Self, Pc) -> Option<Line>| find(self, back).or_else(|| find(self, header));
-        let innermost = |source: &mut Self, pc| source.line(pc).filter(|line| !is_of_library(&line.file));
-        each(innermost).or_else(|| each(Self::own_line)).or_else(|| each(Self::line))
+        self.loop_lines(back, header).into_iter().next()
     }
 
     /// The line at an address, then those into which the instruction was inlined; of each the first function is the one

@@ -3,7 +3,7 @@
 use attribution::table::{self, Align, Extent, grouped, percent};
 use replay::view::{Merging, Paid, Spread};
 use serde_json::{Value, json};
-use verdict::loops::{LEAST_SHARE, Loop, Loops, MOST_LANES, REPLAYED};
+use verdict::loops::{LEAST_SHARE, Loop, Loops, MOST_LANES, REPLAYED, Site};
 
 use crate::width;
 
@@ -81,6 +81,8 @@ pub(crate) fn to_json(loops: &Loops, top: Option<usize>) -> Value {
             "loop": row.place,
             "header": row.ran.header.to_string(),
             "function": row.function,
+            "lines": lines(&row.site),
+            "symbol": row.site.symbol,
             "depth": row.ran.depth,
             "entries": row.ran.entries,
             "iterations": row.ran.turns,
@@ -105,12 +107,19 @@ pub(crate) fn to_json(loops: &Loops, top: Option<usize>) -> Value {
                 "arm": arm.place,
                 "at": arm.ran.at.to_string(),
                 "function": arm.function,
+                "lines": lines(&arm.site),
+                "symbol": arm.site.symbol,
                 "body": arm.ran.body,
                 "spread": spread(&arm.ran.spread),
             })).collect::<Vec<_>>(),
         })
     };
     loops.all.iter().take(top.unwrap_or(usize::MAX)).map(row).collect()
+}
+
+/// The line of a place, by the whole path of its file, then those of the calls through which it was inlined there.
+fn lines(of: &Site) -> Vec<String> {
+    of.lines.iter().map(|line| format!("{}:{}", line.file, line.line)).collect()
 }
 
 /// What warps issue at a place without a wait, and with one.

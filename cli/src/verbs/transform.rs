@@ -9,7 +9,8 @@ use anyhow::Context;
 use serde_json::Value;
 use transform::llvm::Module;
 use transform::{
-    Error, Format, InnerLoop, LoopTurns, Paid, Pipeline, PlaceRan, PredictedPlace, REGISTRY, Reason, Remark, Trips,
+    Error, Format, InnerLoop, LoopTurns, Paid, Pipeline, PlaceRan, PredictedPlace, REGISTRY, Reason, Remark, Site,
+    Trips,
 };
 
 use crate::output::{Output, WithColours, print, say};
@@ -102,21 +103,16 @@ fn read_trips(path: &Path) -> anyhow::Result<Trips> {
     let rows: Vec<Value> = serde_json::from_str(&text)
         .with_context(|| format!("{}: the file must be what `replay --loops --json` prints", what()))?;
     let inner = |row: &Value| {
-        let (file, line) = row["loop"].as_str()?.rsplit_once(':')?;
         Some(InnerLoop {
-            function: row["function"].as_str()?.to_owned(),
-            file: file.rsplit('/').next().unwrap_or(file).to_owned(),
-            line: line.parse().ok()?,
+            site: site(row, "loop")?,
+            depth: row["depth"].as_u64()? as u32,
             gain: row["merging"]["gain"].as_i64()?,
             turns: row["merging"]["trips_merged"].as_i64()?,
         })
     };
     let turns = |row: &Value| {
-        let (file, line) = row["loop"].as_str()?.rsplit_once(':')?;
         Some(LoopTurns {
-            function: row["function"].as_str()?.to_owned(),
-            file: file.rsplit('/').next().unwrap_or(file).to_owned(),
-            line: line.parse().ok()?,
+            site: site(row, "loop")?,
             entries: row["entries"].as_u64()?,
             turns: row["iterations"].as_u64()?,
         })
@@ -139,11 +135,27 @@ fn read_trips(path: &Path) -> anyhow::Result<Trips> {
     Ok(trips.with_places(places))
 }
 
+/// Where a loop or an arm lies. A row of an older version has a line alone, by the file's name.
+fn site(of: &Value, name: &str) -> Option<Site> {
+    let line = |text: &Value| {
+        let (file, line) = text.as_str()?.rsplit_once(':')?;
+        Some((file.to_owned(), line.parse().ok()?))
+    };
+    let lines = match of["lines"].as_array() {
+        Some(lines) => lines.iter().map(line).collect::<Option<_>>()?,
+        None => vec![line(&of[name])?],
+    };
+    let symbol = of["symbol"].as_str().map(str::to_owned);
+    Some(Site { function: of["function"].as_str()?.to_owned(), symbol, lines })
+}
+
 /// A loop, or an arm of a branch in it, as `replay --loops --json` prints it. The inner value is none where the line
 /// is unknown, the outer one where it is broken.
 fn place_ran(row: &Value, of: &Value, is_arm: bool) -> Option<Option<PlaceRan>> {
     let name = if is_arm { "arm" } else { "loop" };
-    let Some((file, line)) = of[name].as_str()?.rsplit_once(':') else { return Some(None) };
+    if !of[name].as_str()?.contains(':') {
+        return Some(None);
+    }
     let body = match is_arm {
         true => of["body"].as_f64()?,
         false => row["gpu_instructions"].as_f64()? / row["iterations"].as_f64()?.max(1.0),
@@ -152,9 +164,7 @@ fn place_ran(row: &Value, of: &Value, is_arm: bool) -> Option<Option<PlaceRan>> 
     let wait = |of: &Value| Some((of["enough"].as_u64().map(|lanes| lanes as usize), paid(of)?));
     Some(Some(PlaceRan {
         is_arm,
-        function: of["function"].as_str()?.to_owned(),
-        file: file.rsplit('/').next().unwrap_or(file).to_owned(),
-        line: line.parse().ok()?,
+        site: site(of, name)?,
         depth: row["depth"].as_u64()? as u32,
         body,
         at: of[if is_arm { "at" } else { "header" }].as_str()?.to_owned(),

@@ -111,3 +111,51 @@ fn trip_counts_of_a_trace_decide_where_loops_are_merged() {
         assert_eq!(after == merged, pays, "{work}: {after} fetches where trip counts decide, {merged} merged");
     }
 }
+
+#[test]
+fn a_loop_of_a_function_that_was_inlined_is_merged_at_the_calls_where_a_trace_says_that_it_pays() {
+    let folder = Folder::with(&[]);
+    let source = root().join("cli/tests/transforms/copies.c").display().to_string();
+    // What is printed, what was said of the kernel's loops, and the fetches.
+    let built = |words: &[&str], define: &str| {
+        let flags = ["--report", "said", "--", "-O2", "-g", "-no-pie", "-pthread", define, &source, "-o", "program"];
+        std::fs::write(folder.path("said"), "").unwrap();
+        folder.succeed(lockstep(), &[&["cc", "--transform"], words, &flags].concat());
+        let said = folder.read("said");
+        folder.succeed(lockstep(), &["trace", "-o", "trace.bin", "./program"]);
+        let json = folder.succeed(lockstep(), &["replay", "--region", "kernel", "--json", "trace.bin"]);
+        let rows: Value = serde_json::from_str(&json).unwrap();
+        let kernel = said
+            .lines()
+            .filter(|line| line.contains(": kernel: ") || line.contains(": walk: "))
+            .map(str::to_owned)
+            .collect::<Vec<_>>();
+        (folder.succeed("./program", &[]), kernel, rows["results"][0]["fetches"].as_u64().unwrap())
+    };
+    let decided = ["linearize:merge-loops=yes", "--trips", "loops.json"];
+    let keep_loops = || {
+        let loops = folder.succeed(lockstep(), &["replay", "--region", "kernel", "--loops", "--json", "trace.bin"]);
+        std::fs::write(folder.path("loops.json"), loops).unwrap();
+    };
+    // Both calls on lines of their own: one copy of two is merged.
+    let (printed, _, before) = built(&["none"], "-DTWO_LINES");
+    keep_loops();
+    let (again, said, after) = built(&decided, "-DTWO_LINES");
+    assert_eq!(again, printed);
+    let [left, taken] = &said[..] else { panic!("a copy each: {said:?}") };
+    assert!(left.contains("left: kernel: loops at") && left.contains("no profit: as one loop"), "{left}");
+    assert!(taken.contains("taken: kernel: ") && taken.contains(" 1 regions "), "{taken}");
+    assert!(after < before, "{before} fetches, then {after}");
+    // Where the pass finds it apart, one loop stands for both copies.
+    let (again, said, _) = built(&decided, "-DAPART");
+    assert_eq!(again, printed);
+    let [left] = &said[..] else { panic!("one loop: {said:?}") };
+    assert!(left.contains("the trace has 2 loops that this one may be, and not all pay"), "{left}");
+    // Both on one line: which copy pays is unknown.
+    built(&["none"], "-DONE_LINE");
+    keep_loops();
+    let (again, said, _) = built(&decided, "-DONE_LINE");
+    assert_eq!(again, printed);
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert!(said.iter().all(|line| line.contains("the trace has 2 loops that this one may be, and not all pay")));
+}

@@ -91,8 +91,17 @@ pub(super) fn write_apart(f: &mut fmt::Formatter<'_>, costs: Option<i64>) -> fmt
         Some(costs) => {
             write!(f, "no profit: as one loop both take {costs} fetches more, by the trip counts of the trace")
         }
-        None => f.write_str("the trace has no loop of this function and line in another"),
+        None => f.write_str("the trace has no loop of this line in another"),
     }
+}
+
+/// Loops of which one alone pays as one with the loop around it.
+pub(super) fn write_alike(f: &mut fmt::Formatter<'_>, loops: usize, costs: i64, gain: i64) -> fmt::Result {
+    write!(
+        f,
+        "the trace has {loops} loops that this one may be, and not all pay: as one with the loop around it one saves {gain} \
+         fetches, and another takes {costs} more"
+    )
 }
 
 /// The result for a function whose control flow was made structured in another way: the numbers of

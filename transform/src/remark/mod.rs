@@ -280,6 +280,15 @@ pub enum Reason {
         /// So many fetches more; none where the trace has no turn of the loop.
         costs: Option<i64>,
     },
+    /// Left: a trace has several loops that this one may be, and not all pay as one with the loop around them.
+    LoopsAlike {
+        /// How many.
+        loops: usize,
+        /// So many fetches more at the one that pays least.
+        costs: i64,
+        /// So many less at the one that pays most.
+        gain: i64,
+    },
     /// Left: by prediction, no region of the function gains in a row.
     RowsWithoutProfit {
         /// Fetches of a warp that goes through it once, of the region that loses least.
@@ -381,6 +390,9 @@ impl Reason {
                 vec![("bytes", bytes as i64), ("capacity", capacity as i64)]
             }
             Reason::LoopsApart { costs } => costs.map(|costs| ("costs", costs)).into_iter().collect(),
+            Reason::LoopsAlike { loops, costs, gain } => {
+                vec![("loops", loops as i64), ("gain", gain), ("costs", costs)]
+            }
             Reason::RowsWithoutProfit { apart, row } => vec![("apart", apart), ("row", row)],
             Reason::GrowsTooMuch { added, most } => vec![("added", added as i64), ("most", most as i64)],
             Reason::GoneOver { left } => vec![("left", left as i64)],

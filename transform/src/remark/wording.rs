@@ -76,6 +76,7 @@ impl fmt::Display for Reason {
             Reason::Attribute(name) => return write!(f, "the calls differ in the attribute {name}"),
             Reason::ArmCalls(callee) => return write!(f, "an arm calls {callee}, and calls are left to fcs"),
             Reason::LoopsApart { costs } => return linearized::write_apart(f, *costs),
+            Reason::LoopsAlike { loops, costs, gain } => return linearized::write_alike(f, *loops, *costs, *gain),
             Reason::RowsWithoutProfit { apart, row } => {
                 return write!(f, "no profit: a warp takes about {apart} instructions, in a row {row}");
             }

@@ -135,6 +135,7 @@ mod tests {
             Reason::ArmsWithoutProfit(aligned),
             Reason::LoopsApart { costs: Some(3) },
             Reason::LoopsApart { costs: None },
+            Reason::LoopsAlike { loops: 2, costs: 9, gain: 50 },
             Reason::RowsWithoutProfit { apart: 30, row: 40 },
             Reason::PricedAsOther("aarch64-linux-gnu".to_owned()),
             Reason::OtherTarget("wasm32".to_owned()),

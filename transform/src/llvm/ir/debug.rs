@@ -1,6 +1,7 @@
 //! Source lines.
 
 use std::marker::PhantomData;
+use std::path::Path;
 use std::ptr;
 
 use llvm_sys::debuginfo::*;
@@ -74,6 +75,26 @@ impl<'m> Instruction<'m> {
         unsafe { place_of(location) }
     }
 
+    /// Its line, with the whole path of the file, then those of the calls through which it was inlined, as far as they
+    /// have one. Empty without lines.
+    #[must_use]
+    pub fn lines(self) -> Vec<(String, u32)> {
+        let mut lines = Vec::new();
+        // SAFETY: it is an instruction, and alive; a location has a scope, and is inlined at a location or null.
+        unsafe {
+            let mut location = LLVMInstructionGetDebugLoc(self.raw());
+            while !location.is_null() {
+                let (file, line) =
+                    (LLVMDIScopeGetFile(LLVMDILocationGetScope(location)), LLVMDILocationGetLine(location));
+                if !file.is_null() && line > 0 {
+                    lines.push((path_of(file), line));
+                }
+                location = LLVMDILocationGetInlinedAt(location);
+            }
+        }
+        lines
+    }
+
     /// Its location: the place with the function, and with the calls through which it was inlined there.
     #[must_use]
     pub fn location(self) -> Option<Location<'m>> {
@@ -126,6 +147,21 @@ impl<'m> Instruction<'m> {
             LLVMInstructionSetDebugLoc(self.raw(), location);
         }
     }
+}
+
+/// The path of a file: behind its folder, unless it begins at the root.
+///
+/// # Safety
+/// `file` is a file of a living context.
+unsafe fn path_of(file: LLVMMetadataRef) -> String {
+    let (mut of_name, mut of_folder) = (0, 0);
+    // SAFETY: it is a file, whose texts belong to the context.
+    let [name, folder] = unsafe {
+        let (name, folder) =
+            (LLVMDIFileGetFilename(file, &raw mut of_name), LLVMDIFileGetDirectory(file, &raw mut of_folder));
+        [crate::llvm::owned_text(name, of_name as usize), crate::llvm::owned_text(folder, of_folder as usize)]
+    };
+    Path::new(&folder).join(name).display().to_string()
 }
 
 /// The place that a location says.

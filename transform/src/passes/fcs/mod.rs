@@ -47,11 +47,11 @@
 //! apart, as do calls on whose paths such a call stands: the guard would be one more branch around it, and a fused one
 //! would be made by other lanes together.
 //!
-//! Which branches diverge is not analysed: lanes that stay together pay for the jumps and the guard. Unchanged are:
-//! calls in a loop that does not contain the branch, calls that may unwind into a handler (`invoke`), tail calls that
-//! must be jumps, inline assembly, and intrinsics that do not become library calls. Unchanged is also a call in one arm
-//! whose partner stands after the join, on every path. A partner is looked for among the next [`pairs::WINDOW`] calls
-//! of the same function only.
+//! Lanes that stay together pay for the jumps and the guard, unless the divergence analysis proves it
+//! (`only-divergent`); it sees one file, and needs thread numbers in it. Unchanged are: calls in a loop that does not
+//! contain the branch, calls that may unwind into a handler (`invoke`), tail calls that must be jumps, inline assembly,
+//! and intrinsics that do not become library calls. Unchanged is also a call in one arm whose partner stands after the
+//! join, on every path. A partner is looked for among the next [`pairs::WINDOW`] calls of the same function only.
 //!
 //! Source: Teixeira, Collange, Pereira, *Fusion of calling sites*, SBAC-PAD 2015, figures 2 and 3. That paper asks for
 //! two disjoint paths from the branch to its post-dominator; here neither call may be reached from the other, which

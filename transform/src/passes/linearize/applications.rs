@@ -17,7 +17,7 @@
 //! *Limitation*: only the innermost loop and the loop around it are merged, if that one has one exit block and holds no
 //! other loop. Only arms without loops are interleaved.
 
-use flowgraph::{Graph, Loops, NodeId};
+use flowgraph::{Graph, LoopId, Loops, NodeId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::plan::{Plan, Step};
@@ -27,6 +27,7 @@ use crate::context::Context;
 use crate::flow::Flow;
 use crate::llvm::{Block, Instruction, Opcode};
 use crate::remark::{Linearized, Reason};
+use crate::trips::{Gain, Sought};
 
 /// What is applied.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -36,9 +37,24 @@ enum Application {
     Interleave,
 }
 
-/// Whether anything is to be applied to the function.
+/// Whether anything is to be applied to the function. Where loops could be merged and none pays, that is told.
 pub(super) fn is_asked(context: &mut Context<'_>) -> bool {
-    !asked(context).is_empty()
+    let asked = asked(context);
+    if context.settings().number("merge-loops") == 1 && !asked.contains(&Application::MergeLoops) {
+        let mut left = Vec::new();
+        pays(context, &mut left);
+        tell(left, context);
+    }
+    !asked.is_empty()
+}
+
+/// Says why loops are left as they are.
+fn tell<'m>(left: Vec<(Block<'m>, Reason)>, context: &mut Context<'m>) {
+    for (at, reason) in left {
+        let places = at.instructions().into_iter().filter_map(Instruction::place);
+        let place = places.filter(|place| place.line > 0).last();
+        context.remark("loops".to_owned(), vec![place], reason, None);
+    }
 }
 
 /// What is asked for and gains enough. What it gains is known of loops alone, by the trip counts of a trace; else it
@@ -47,7 +63,7 @@ fn asked(context: &mut Context<'_>) -> Vec<Application> {
     let settings = context.settings().clone();
     let unknown = context.threshold() <= 0;
     let mut asked = Vec::new();
-    if settings.number("merge-loops") == 1 && (unknown && context.trips().is_none() || pays(context)) {
+    if settings.number("merge-loops") == 1 && (unknown && context.trips().is_none() || pays(context, &mut Vec::new())) {
         asked.push(Application::MergeLoops);
     }
     if settings.number("interleave") == 1 && unknown {
@@ -60,11 +76,18 @@ fn asked(context: &mut Context<'_>) -> Vec<Application> {
     asked
 }
 
-/// Whether a loop of the function is known to pay as one with the loop around it.
-fn pays(context: &mut Context<'_>) -> bool {
+/// Whether a loop of the function is known to pay as one with the loop around it. Those that don't go to `left`.
+fn pays<'m>(context: &mut Context<'m>, left: &mut Vec<(Block<'m>, Reason)>) -> bool {
     let (flow, loops) = (context.flow(), context.loops());
-    let mut inner = loops.ids().filter(|&id| loops.parent(id).is_some());
-    context.trips().is_some() && inner.any(|id| decided(loops.members(id), &flow, context, &mut Vec::new()))
+    let inner = loops.ids().filter_map(|id| alone_in(&loops, id));
+    // All are looked at, so that each that is left has its reason.
+    context.trips().is_some() && inner.filter(|&id| decided(id, &loops, &flow, context, left)).count() > 0
+}
+
+/// The loop in this one, if there is exactly one: figure 8 merges a pair of loops.
+fn alone_in(loops: &Loops, around: LoopId) -> Option<LoopId> {
+    let mut inside = loops.ids().filter(|&other| other != around && loops.contains(around, loops.header(other)));
+    inside.next().filter(|_| inside.next().is_none())
 }
 
 /// Applies what is asked for to a function that is structured, but not where all lanes go the same way: at `agreeing`
@@ -132,11 +155,7 @@ fn next<'m>(
         if seen.contains(&flow.block(head)) {
             return None;
         }
-        let inner = loops.headed_by(head).and_then(|id| {
-            let mut inside = loops.ids().filter(|&other| other != id && loops.contains(id, loops.header(other)));
-            // Exactly one: figure 8 merges a pair of loops.
-            inside.next().filter(|_| inside.next().is_none())
-        });
+        let inner = loops.headed_by(head).and_then(|id| alone_in(&loops, id));
         let (members, behind) = if application == Application::MergeLoops {
             inner?;
             let members = loops.members(loops.headed_by(head)?).to_vec();
@@ -180,15 +199,12 @@ fn next<'m>(
             return None;
         }
         let merged = inner.filter(|_| application == Application::MergeLoops);
-        let pays = merged.is_none_or(|id| decided(loops.members(id), &flow, context, &mut left));
+        let pays = merged.is_none_or(|id| decided(id, &loops, &flow, context, &mut left));
         pays.then_some((members, head, behind, inner.map(|id| loops.header(id))))
     });
-    for (at, reason) in left {
-        // A head is looked at again in each round; its reason is told once.
-        if seen.insert(at) {
-            context.remark("loops".to_owned(), vec![at.terminator().place()], reason, None);
-        }
-    }
+    // A head is looked at again in each round; its reason is told once.
+    left.retain(|(at, _)| seen.insert(*at));
+    tell(left, context);
     let (members, head, behind, inner) = found?;
     let mut blocks: Vec<Block<'m>> = members.iter().map(|&node| flow.block(node)).collect();
     seen.extend(blocks.iter().copied());
@@ -208,19 +224,24 @@ fn next<'m>(
 
 /// Whether an inner loop and the one around it become one: by the trip counts of a trace, where there is one. If not,
 /// its first block and why not go to `left`.
-fn decided<'m>(inner: &[NodeId], flow: &Flow<'m>, context: &Context<'m>, left: &mut Vec<(Block<'m>, Reason)>) -> bool {
+fn decided<'m>(
+    inner: LoopId,
+    loops: &Loops,
+    flow: &Flow<'m>,
+    context: &Context<'m>,
+    left: &mut Vec<(Block<'m>, Reason)>,
+) -> bool {
     let Some(trips) = context.trips() else { return true };
-    let blocks = || inner.iter().map(|&node| flow.block(node));
-    let places = blocks().flat_map(Block::instructions).filter_map(Instruction::place);
-    let lines: Vec<(String, u32)> = places
-        .map(|place| (place.file.rsplit('/').next().unwrap_or_default().to_owned(), place.line))
-        .filter(|(_, line)| *line > 0)
-        .collect();
-    let function = flow.block(inner[0]).function().name();
-    let gain = trips.gain(&function, lines.iter().map(|(file, line)| (file.as_str(), *line)));
-    let reason = match gain {
-        Some(gain) if gain >= context.threshold() => return true,
-        gain => Reason::LoopsApart { costs: gain.map(|gain| -gain) },
+    let depth = std::iter::successors(Some(inner), |of| loops.parent(*of)).count() as u32;
+    let blocks = || loops.members(inner).iter().map(|&node| flow.block(node));
+    let sought = Sought::of(blocks().flat_map(Block::instructions));
+    let least = context.threshold();
+    let reason = match sought.and_then(|of| trips.gain(&of, depth)) {
+        Some(gain) if gain.least >= least => return true,
+        Some(Gain { loops, least: lost, most }) if most >= least => {
+            Reason::LoopsAlike { loops, costs: -lost, gain: most }
+        }
+        gain => Reason::LoopsApart { costs: gain.map(|gain| -gain.most) },
     };
     left.extend(blocks().next().map(|block| (block, reason)));
     false

@@ -265,22 +265,16 @@ fn of_trace(context: &mut Context<'_>, found: &Found<'_>) -> Option<(Option<usiz
     let (flow, loops) = (context.flow(), context.loops());
     let block = found.place.block()?;
     let is_arm = loops.header(found.around) != flow.node(block);
-    let lines = |blocks: Vec<Block<'_>>| -> Vec<(String, u32)> {
-        let places = blocks.into_iter().flat_map(Block::instructions).filter_map(Instruction::place);
-        places.map(|place| (place.file.rsplit('/').next().unwrap_or_default().to_owned(), place.line)).collect()
-    };
-    let own = loops.members(found.around).iter().filter(|node| loops.innermost(**node) == Some(found.around));
-    let lines = if is_arm {
-        lines(vec![block])
+    let code = if is_arm {
+        block.instructions()
     } else {
-        let ends = loops.latches(found.around).iter().filter_map(|latch| flow.block(*latch).terminator().place());
-        let ends = ends.map(|place| (place.file.rsplit('/').next().unwrap_or_default().to_owned(), place.line));
-        ends.take(1).chain(lines(own.map(|node| flow.block(*node)).collect())).collect()
+        let end = loops.latches(found.around).iter().map(|latch| flow.block(*latch).terminator());
+        let own = loops.members(found.around).iter().filter(|node| loops.innermost(**node) == Some(found.around));
+        end.take(1).chain(own.flat_map(|node| flow.block(*node).instructions())).collect()
     };
-    let function = block.function().name();
     let depth = std::iter::successors(Some(found.around), |of| loops.parent(*of)).count() as u32;
-    let trips = context.trips()?;
-    let likely = trips.places(&Sought { is_arm, function: &function, depth, lines });
+    let sought = Sought::of(code)?;
+    let likely = context.trips()?.places(&sought, is_arm, depth);
     // Copies that the compiler made, as by unrolling, differ in their body.
     let difference = |place: &&PlaceRan| (place.body.max(1.0) / found.body.max(1.0)).ln().abs();
     let place = likely.into_iter().min_by(|a, b| difference(a).total_cmp(&difference(b)))?;
@@ -344,10 +338,7 @@ fn lanes_meet_at(context: &mut Context<'_>, inner: LoopId) -> bool {
 /// The turns that a lane takes in a loop with this code, if the trip counts of a trace know it.
 fn known<'m>(context: &Context<'m>, blocks: impl Iterator<Item = Block<'m>>) -> Option<f64> {
     let trips = context.trips()?;
-    let code: Vec<Instruction<'m>> = blocks.flat_map(Block::instructions).collect();
-    let function = code.first()?.block()?.function().name();
-    let places: Vec<_> = code.into_iter().filter_map(Instruction::place).collect();
-    trips.turns(&function, places.iter().map(|place| (place.file.rsplit('/').next().unwrap_or_default(), place.line)))
+    trips.turns(&Sought::of(blocks.flat_map(Block::instructions))?)
 }
 
 /// What a GPU issues for a block, and how often it accesses memory.
