@@ -6,7 +6,6 @@ use trace_format::{Block, BlockId, Event, Item, Pc, Seq, SyncFunction};
 use trace_format::{ThreadExit, ThreadId, Trace};
 
 use crate::Result;
-use crate::view::code::ends::OfBlock;
 use crate::view::code::sanitizers::is_of_sanitizer;
 use crate::view::first_look::callable::Look;
 use crate::view::first_look::episodes::{BarrierInit, BarrierWait};
@@ -18,6 +17,7 @@ use crate::view::sync_stack::SyncStack;
 use crate::view::waits::conditions::{ConditionCall, is_of_condition};
 use crate::view::waits::gatherings::Sections;
 use crate::view::waits::hand_overs::{HandOver, What};
+use crate::view::waits::of_block::OfBlock;
 use crate::view::waits::own_locks::{Acts, Uses};
 use crate::view::waits::semaphores::SemaphoreUse;
 use crate::waiting::{Code, Follower, Turns};

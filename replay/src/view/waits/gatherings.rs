@@ -22,7 +22,7 @@ use rustc_hash::FxHashMap;
 use trace_format::{BlockId, Pc, Seq};
 
 use crate::EpisodeId;
-use crate::view::code::ends::OfBlock;
+use crate::view::waits::of_block::OfBlock;
 
 /// Mutexes of a thread that are looked at, and how often each.
 const MOST_MUTEXES: usize = 1 << 14;

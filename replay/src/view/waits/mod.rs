@@ -4,6 +4,7 @@
 pub(super) mod conditions;
 pub(super) mod gatherings;
 pub(super) mod hand_overs;
+pub(super) mod of_block;
 pub(super) mod own_locks;
 pub(super) mod semaphores;
 pub(super) mod unordered;
