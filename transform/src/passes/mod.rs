@@ -12,3 +12,4 @@ pub(crate) mod spill;
 pub(crate) mod split_nodes;
 pub(crate) mod structurizecfg;
 pub(crate) mod tail_merge;
+mod waits;

@@ -155,6 +155,8 @@ pub enum Reason {
     MeldTooLarge,
     /// Left: the branch chooses between versions of the same code.
     VersionsOfCode,
+    /// Left: lanes of one arm alone may wait for others in front of what would be one.
+    WaitsApart,
     /// Left: a part of an arm is no subgraph that can be melded.
     NoSubgraph(Unmeldable),
     /// Left: all lanes go the same way.

@@ -71,6 +71,10 @@ impl fmt::Display for Reason {
             Reason::VersionsOfCode => {
                 "both sides have the optimiser's versions of one loop: all lanes are taken to need the same"
             }
+            Reason::WaitsApart => {
+                "lanes of one side would wait here for the other's, which may wait for them in a call before: for a \
+                 lock, or at a barrier"
+            }
             Reason::MeldTooLarge => "the subgraphs are too large to be compared",
             Reason::NoSubgraph(why) => return write!(f, "{why}"),
             Reason::Attribute(name) => return write!(f, "the calls differ in the attribute {name}"),

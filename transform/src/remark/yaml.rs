@@ -146,6 +146,7 @@ mod tests {
             Reason::Melded(melding),
             Reason::MeldTooLarge,
             Reason::VersionsOfCode,
+            Reason::WaitsApart,
             Reason::NoSubgraph(super::super::Unmeldable::LeavesEarly),
             Reason::Convergent,
             Reason::Endless,

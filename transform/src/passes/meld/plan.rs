@@ -164,6 +164,17 @@ pub(super) struct Planner<'a, 'm> {
     pub(super) cells: FxHashMap<Block<'m>, usize>,
 }
 
+impl<'m> Plan<'m> {
+    /// What only one side's lanes run of it.
+    pub(super) fn apart(&self) -> impl Iterator<Item = Instruction<'m>> {
+        self.steps.iter().flatten().flat_map(|step| match step {
+            Step::Pair(..) => Vec::new(),
+            Step::Guarded(one, other) => [&one[..], other].concat(),
+            Step::Plain(list) => list.clone(),
+        })
+    }
+}
+
 impl<'a, 'm> Planner<'a, 'm> {
     fn of(
         region: &'a Region<'m>,

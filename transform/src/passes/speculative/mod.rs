@@ -35,7 +35,6 @@
 mod detection;
 mod marks;
 mod pieces;
-mod safety;
 mod turns;
 mod warp;
 

@@ -36,12 +36,12 @@
 use flowgraph::{CollectingRegion, LoopId, NodeId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::safety::obstacle;
 use super::warp::Warp;
 use crate::context::Context;
 use crate::flow::Flow;
 use crate::llvm::{Block, Builder, Comparison, Instruction, Value};
 use crate::passes::linearize::prepare::replace_phi;
+use crate::passes::waits::obstacle;
 use crate::remark::Turns;
 
 /// What is asked for.

@@ -1,6 +1,7 @@
 ; meld taken: f: subgraphs at ? and ?: regions, score 50%: 10 pairs, 3 selects, 0 branches; lanes that part need about 80 instructions, melded 57, on a GPU; 35 cycles are saved; 0 blocks in loops, 1 phis at the exit, 1 values carried; where lanes agree at most 31 are lost, 0 more for each iteration of a loop
 
-declare i32 @only(i32)
+; Function Attrs: willreturn
+declare i32 @only(i32) #0
 
 define i32 @f(i32 %a, i32 %b) {
 entry:
@@ -57,3 +58,5 @@ join:                                             ; preds = %em, %tm
   %r = phi i32 [ %6, %tm ], [ %5, %em ]
   ret i32 %r
 }
+
+attributes #0 = { willreturn }

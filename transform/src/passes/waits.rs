@@ -1,10 +1,12 @@
-//! Whether lanes may wait for each other in a region: only where none of them waits there for another by itself.
+//! Whether lanes may wait for each other in code: by what a pass makes of it, they must not where one of them waits for
+//! another by itself.
 //!
-//! A lane that is held at a predicted place, or behind the region, may be the one for which another waits: to give a
-//! lock back, to write a flag, to come to a barrier. So a region holds nothing by which a lane could learn that another
-//! has done something. Whoever does so by plain loads has a data race, and compilers need not keep that.
+//! A lane that is held at a predicted place, or where paths meet, may be the one for which another waits: to give a
+//! lock back, to write a flag, to come to a barrier. [`obstacle`] finds whatever could tell a lane that another has
+//! done something. Whoever does so by plain loads has a data race, and compilers need not keep that. [`Waits`] finds
+//! only what may not return until another has done something.
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::alike;
 use crate::llvm::{Block, Function, Instruction, Opcode, Value};
@@ -63,6 +65,48 @@ fn may_wait<'m>(i: Instruction<'m>, called: &mut Vec<Function<'m>>) -> Option<&'
         }
         Opcode::LLVMInvoke | Opcode::LLVMCallBr => Some("a call there can go on at two places"),
         _ => None,
+    }
+}
+
+/// Which calls of a module may wait for another lane.
+#[derive(Default)]
+pub(super) struct Waits<'m> {
+    known: FxHashMap<Function<'m>, bool>,
+}
+
+impl<'m> Waits<'m> {
+    /// Whether a call may wait for another lane, as for a lock or at a barrier: one that need not return, of a function
+    /// that is not known or acts on memory that others see.
+    pub(super) fn may_wait(&mut self, i: Instruction<'m>) -> bool {
+        let mut open = Vec::new();
+        if i.opcode() != Opcode::LLVMCall || i.call_has("willreturn") {
+            return false;
+        }
+        if may_wait(i, &mut open).is_some() {
+            return true;
+        }
+        open.into_iter().any(|function| self.is_wait(function))
+    }
+
+    fn is_wait(&mut self, function: Function<'m>) -> bool {
+        if let Some(known) = self.known.get(&function) {
+            return *known;
+        }
+        let (mut seen, mut open) = (FxHashSet::default(), vec![function]);
+        let mut waits = false;
+        while let Some(one) = open.pop().filter(|_| !waits) {
+            if self.known.get(&one) != Some(&false) && seen.insert(one) {
+                let all = one.blocks().into_iter().flat_map(Block::instructions);
+                let mut all = all.filter(|i| i.opcode() != Opcode::LLVMCall || !i.call_has("willreturn"));
+                waits = self.known.get(&one) == Some(&true) || all.any(|i| may_wait(i, &mut open).is_some());
+            }
+        }
+        if waits {
+            self.known.insert(function, true);
+        } else {
+            self.known.extend(seen.into_iter().map(|one| (one, false)));
+        }
+        waits
     }
 }
 
