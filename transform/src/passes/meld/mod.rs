@@ -101,9 +101,9 @@ const MOST_LOOKS: usize = 1 << 20;
 /// milliseconds; of longer ones what stands near the diagonal.
 const MOST_PAIRS: usize = 250_000;
 
-/// More than one instruction (ten tenths) must be saved, and one part of so many: a prediction is not more certain. Two
-/// pairs of fluidanimate (PARSEC), of 120 and 122 instructions, save 4 and 5 each time that lanes part, and it runs 2.3%
-/// more instructions by them, as its lanes mostly agree. What gains in the workloads saves a quarter or more.
+/// More than one instruction (ten tenths) must be saved, and one part of so many: a prediction is not more certain.
+/// Two pairs of fluidanimate (PARSEC), of 120 and 122 instructions, save 4 and 5 each time that lanes part, and it runs
+/// 2.3% more instructions by them, as its lanes mostly agree. What gains in the workloads saves a quarter or more.
 const MARGIN: i64 = 15;
 const LEAST_SHARE: i64 = 20;
 
