@@ -104,12 +104,14 @@ impl Sections {
         if let Some(pc) = of.calls {
             self.by = Some(pc);
         }
+        let is_known = match self.open[..] {
+            [] => self.since.is_work || self.last.is_none(),
+            _ => self.since.is_long,
+        };
         // The loader binds a function when it is called first.
-        let is_bound = of.of_library.is_none();
-        if is_bound || self.since.is_long || self.open.is_empty() && (self.since.is_work || self.last.is_none()) {
-            return;
+        if !is_known && of.of_library.is_some() {
+            self.since.runs(block, of);
         }
-        self.since.runs(block, of);
     }
 
     /// The thread calls what orders threads, or returns from it.
@@ -323,12 +325,15 @@ mod tests {
         OfBlock { length, of_library: Some(false), calls, stores, may_wait }
     }
 
+    /// A block, and its number.
+    type Ran = (u32, OfBlock);
+
     /// What a thread does: takes the mutex, gives it back there, or runs a block.
     #[derive(Clone, Copy)]
     enum Step {
         Takes,
         Gives(Pc),
-        Runs(&'static OfBlock),
+        Runs(&'static Ran),
     }
 
     /// What threads of these numbers do in this order. All loops but those of block 1 wait.
@@ -342,7 +347,7 @@ mod tests {
                     thread.runs(BlockId(0), &block(1, Some(*by), false, false));
                     thread.gives(8, seq);
                 }
-                Step::Runs(block) => thread.runs(BlockId(1), block),
+                Step::Runs((number, block)) => thread.runs(BlockId(*number), block),
             }
         }
         all.iter_mut().for_each(|thread| thread.settle(|block| block != BlockId(1)));
@@ -416,7 +421,7 @@ mod tests {
     }
 
     /// Three rounds, in which a thread that had, or has not, the mutex runs these blocks.
-    fn with(blocks: &[&'static OfBlock], has: bool) -> usize {
+    fn with(blocks: &[&'static Ran], has: bool) -> usize {
         let mut steps = [round(&[0, 1, 2]), round(&[2, 0, 1]), round(&[1, 2, 0])].concat();
         // Thread 0 takes the mutex, gives it, and takes it again.
         let at = steps.iter().enumerate().filter(|(_, step)| step.0 == 0).nth(if has { 1 } else { 2 }).unwrap().0;
@@ -426,13 +431,16 @@ mod tests {
 
     #[test]
     fn who_works_meanwhile_does_not_wait() {
-        const STORES: OfBlock = block(3, None, true, false);
-        const POLLS: OfBlock = block(10, None, false, true);
-        const CHECKS: OfBlock = block(10, None, false, false);
+        const STORES: Ran = (1, block(3, None, true, false));
+        const POLLS: Ran = (1, block(10, None, false, true));
+        const WAITS: Ran = (2, block(10, None, false, true));
+        const CHECKS: Ran = (1, block(10, None, false, false));
         assert_eq!(with(&[], false), 3);
         assert_eq!(with(&[&STORES], false), 0);
         assert_eq!(with(&[&POLLS], false), 3, "once it is no loop");
         assert_eq!(with(&[&POLLS; 3], false), 0, "a loop that does not wait");
+        assert_eq!(with(&[&WAITS; 20], false), 3);
+        assert_eq!(with(&[[&WAITS; 20], [&STORES; 20]].concat(), false), 0, "work behind a wait");
         assert_eq!(with(&[&CHECKS; 6], false), 3);
         assert_eq!(with(&[&CHECKS; 7], false), 0, "too long");
         assert_eq!(with(&[&STORES; 8], true), 3, "it counts");
