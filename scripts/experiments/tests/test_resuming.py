@@ -17,7 +17,8 @@ class Resuming(unittest.TestCase):
         self.folder = Path(scratch.name) / "out"
 
     def test_a_killed_experiment_goes_on_where_it_was(self):
-        # The matrix is a file of this test's own, so that processes can be told by its name.
+        # The matrix is a file of this test's own, so that processes can be told by its path: the same test may run
+        # elsewhere on this machine.
         matrix = self.folder.with_name("killed.toml")
         matrix.write_bytes(experiment.SMALL.read_bytes())
         first = experiment.start(self.folder, matrix=matrix)
@@ -26,7 +27,7 @@ class Resuming(unittest.TestCase):
             "three replays",
         )
         self.assertIsNone(first.poll(), experiment.said(self.folder))
-        experiment.kill([pid for pid in experiment.processes("killed.toml") if pid != first.pid])
+        experiment.kill([pid for pid in experiment.processes(str(matrix)) if pid != first.pid])
         first.wait(timeout=60)
         self.assertFalse((self.folder / "rows.csv").exists(), "it was killed too late to show anything")
         before = {path: path.stat().st_mtime_ns for path in experiment.found(self.folder, "traces/[!.]*/trace.bin")}
