@@ -99,8 +99,8 @@ pub(super) fn write_apart(f: &mut fmt::Formatter<'_>, costs: Option<i64>) -> fmt
 pub(super) fn write_alike(f: &mut fmt::Formatter<'_>, loops: usize, costs: i64, gain: i64) -> fmt::Result {
     write!(
         f,
-        "the trace has {loops} loops that this one may be, and not all pay: as one with the loop around it one saves {gain} \
-         fetches, and another takes {costs} more"
+        "the trace has {loops} loops that this one may be, and not all pay: as one with the loop around it one saves \
+         {gain} fetches, and another takes {costs} more"
     )
 }
 
