@@ -28,6 +28,7 @@ mod gated;
 mod gates;
 mod parts;
 mod rules;
+mod warp;
 mod worklist;
 
 pub use analysis::{Analysis, Mode, Options};
@@ -39,3 +40,4 @@ pub use function::{
 pub use gated::{Eta, Gated, NodeRef};
 pub use gates::{Arrival, Choice, GateId, Gates, Scope, ScopeId, Selection};
 pub use rules::Rule;
+pub use warp::{Given, InWarp};

@@ -265,6 +265,13 @@ impl<'m> Context<'m> {
         self.program(function).filter(|program| known && program.has_threads()).cloned()
     }
 
+    /// As [`Context::lanes_agree`] for the lanes of each warp, where warps are runs of threads. What is made of it must
+    /// be right for other warps, too.
+    fn warps_agree(&self, block: Block<'m>) -> bool {
+        let function = self.function();
+        self.program(function).is_some_and(|program| program.agree_in_warps(block, function))
+    }
+
     /// Whether lanes that are together never reach both of two blocks in one pass of their common branch: all take the
     /// same side there, and each block is on one side alone. False if no thread number is known. `flow` is that of the
     /// function, `dominators` are its.
@@ -276,16 +283,16 @@ impl<'m> Context<'m> {
             let top = dominators.nearest_common(a, b)?;
             let (one, other) = (dominators.child_towards(top, a)?, dominators.child_towards(top, b)?);
             let behind = |way, node| flow.edge_dominates(dominators, top, way, node);
-            Some(one != other && behind(one, a) && behind(other, b) && self.lanes_agree(flow.block(top)))
+            Some(one != other && behind(one, a) && behind(other, b) && self.lanes_stay_together_at(flow.block(top)))
         };
-        self.thread_numbers_are_known() && both().unwrap_or(false)
+        both().unwrap_or(false)
     }
 
-    /// Whether all lanes that reach the branch of a block together take the same side. False if no thread number is
-    /// known.
+    /// Whether all lanes of a warp that reach the branch of a block together take the same side. False if no thread
+    /// number is known.
     #[must_use]
     pub(crate) fn lanes_stay_together_at(&self, block: Block<'m>) -> bool {
-        self.thread_numbers_are_known() && self.lanes_agree(block)
+        self.thread_numbers_are_known() && (self.lanes_agree(block) || self.warps_agree(block))
     }
 
     /// Whether branches are left alone at which lanes stay together: a parameter of most passes.

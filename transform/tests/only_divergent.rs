@@ -64,6 +64,10 @@ fn left_where_lanes_agree(pass: &str, arms: [&str; 2]) {
     assert_eq!(changed(pass, &uniform), (false, true), "{pass}: {uniform}");
     assert_eq!(changed(&format!("{pass}:only-divergent=no"), &uniform), (true, false), "{pass}");
     assert_eq!(changed(pass, &divergent), (true, false), "{pass}: {divergent}");
+    // No warp of 32 parts at the one, each does at the other.
+    let by = |bound| format!("%r = srem i64 %tid, 64\n  %c = icmp slt i64 %r, {bound}");
+    assert_eq!(changed(pass, &format!("{THREADS}{}", worker(&by(32), arms))), (false, true), "{pass}");
+    assert_eq!(changed(pass, &format!("{THREADS}{}", worker(&by(24), arms))), (true, false), "{pass}");
     // Who starts the threads is not known.
     let unknown = format!("@n = internal global i32 0\ndeclare i32 @rand()\n{}", worker(UNIFORM, arms))
         .replace("internal ptr @w", "ptr @w");
@@ -110,4 +114,95 @@ below:
     let arms = [shared.replace("{}", "x"), shared.replace("{}", "y")];
     let program = format!("{THREADS}{}", worker(inner, [&arms[0], &arms[1]]));
     assert_eq!(changed("tail-merge", &program), (true, false));
+}
+
+/// What threads pass on is looked at where all calls are known.
+#[test]
+fn warps_agree_about_what_callers_pass() {
+    let program = |linkage: &str, pass: u32| {
+        format!(
+            "{THREADS}
+declare i32 @work(i32)
+define internal ptr @worker(ptr %arg) {{
+  %tid = ptrtoint ptr %arg to i64
+  %half = urem i64 %tid, {pass}
+  %t = trunc i64 %half to i32
+  call void @kernel(i32 %t)
+  ret ptr null
+}}
+define {linkage} void @kernel(i32 %t) noinline {{
+  %c = icmp ult i32 %t, 32
+  br i1 %c, label %one, label %other
+one:
+  %s = add i32 %t, 1
+  %x = call i32 @work(i32 %s)
+  br label %join
+other:
+  %m = mul i32 %t, 5
+  %y = call i32 @work(i32 %m)
+  br label %join
+join:
+  ret void
+}}
+"
+        )
+    };
+    assert_eq!(changed("fcs", &program("internal", 64)), (false, true));
+    assert_eq!(changed("fcs", &program("internal", 48)), (true, false));
+    assert_eq!(changed("fcs", &program("", 64)), (true, false));
+}
+
+/// Warps are as wide as the machine's, and of threads in a row only where their groups have one dimension.
+#[test]
+fn warps_of_gpus_agree_where_a_group_is_a_row() {
+    const KERNEL: &str = "
+define KIND void @kernel(ptr addrspace(1) %out) {
+  %t = call i32 @NUMBER()
+  SECOND
+  %place = getelementptr i32, ptr addrspace(1) %out, i32 %t
+  %a = load i32, ptr addrspace(1) %place
+  %c = icmp ult i32 %t, BOUND
+  br i1 %c, label %one, label %other
+one:
+  %x1 = sdiv i32 %a, 3
+  %x2 = mul i32 %x1, %x1
+  %x3 = xor i32 %x2, %a
+  %x4 = sdiv i32 %x3, 77
+  %x = sub i32 %x4, %x2
+  br label %join
+other:
+  %y1 = sdiv i32 %a, 9
+  %y2 = mul i32 %y1, %y1
+  %y3 = xor i32 %y2, %a
+  %y4 = sdiv i32 %y3, 77
+  %y = sub i32 %y4, %y2
+  br label %join
+join:
+  %v = phi i32 [ %x, %one ], [ %y, %other ]
+  store i32 %v, ptr addrspace(1) %place
+  ret void
+}
+declare i32 @NUMBER()
+";
+    let nvidia = |bound: &str, second: &str| {
+        let text = KERNEL.replace("KIND", "ptx_kernel").replace("NUMBER", "llvm.nvvm.read.ptx.sreg.tid.x");
+        let text = format!(
+            "target triple = \"nvptx64-nvidia-cuda\"\n{text}
+declare i32 @llvm.nvvm.read.ptx.sreg.tid.y()
+!nvvm.annotations = !{{!0}}
+!0 = !{{ptr @kernel, !\"kernel\", i32 1}}
+"
+        );
+        text.replace("SECOND", second).replace("BOUND", bound)
+    };
+    let amd = |bound: &str| {
+        let text = KERNEL.replace("KIND", "amdgpu_kernel").replace("NUMBER", "llvm.amdgcn.workitem.id.x");
+        format!("target triple = \"amdgcn-amd-amdhsa\"\n{text}").replace("SECOND", "").replace("BOUND", bound)
+    };
+    let pass = "branch-fusion";
+    assert_eq!(changed(pass, &nvidia("32", "")), (false, true));
+    assert_eq!(changed(pass, &nvidia("33", "")), (true, false));
+    assert_eq!(changed(pass, &nvidia("32", "%y.t = call i32 @llvm.nvvm.read.ptx.sreg.tid.y()")), (true, false));
+    assert_eq!(changed(pass, &amd("32")), (true, false));
+    assert_eq!(changed(pass, &amd("64")), (false, true));
 }

@@ -2,7 +2,7 @@
 
 use divergence::{Analysis, Class, DIMENSIONS, Fact, Form, Gated, Memory, Mode, Op, Return, ValueId};
 use flowgraph::{Builder, Components, NodeId};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::body::Body;
 use super::facts::FunctionFacts;
@@ -112,8 +112,14 @@ pub(super) fn solve<'m>(
     }
     let threads = solver.run_by_threads();
     let Solver { bodies, .. } = solver;
+    let is_root: FxHashSet<Function<'m>> = sources.roots().collect();
     let all = bodies.into_iter().zip(analyses).zip(threads);
-    all.map(|((body, analysis), is_run_by_threads)| FunctionFacts { body, analysis, is_run_by_threads }).collect()
+    let facts = all.map(|((body, analysis), is_run_by_threads)| {
+        let function = body.function;
+        let is_only_called = !is_root.contains(&function) && all_callers_known(function, whole, sources);
+        FunctionFacts { body, analysis, is_run_by_threads, is_only_called }
+    });
+    facts.collect()
 }
 
 /// What is known about parameters before any call site was looked at.

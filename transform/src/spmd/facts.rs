@@ -12,6 +12,8 @@ pub struct FunctionFacts<'m> {
     pub(super) body: Body<'m>,
     pub(super) analysis: Analysis,
     pub(super) is_run_by_threads: bool,
+    /// Whether calls in this module are all that runs it.
+    pub(super) is_only_called: bool,
 }
 
 impl<'m> FunctionFacts<'m> {

@@ -24,6 +24,9 @@ mod memory;
 mod options;
 mod rows;
 mod sources;
+mod warps;
+
+use std::cell::OnceCell;
 
 pub use divergence::{Analysis, Boolean, Class, Decision, Fact, Mode, Rule, ValueId};
 use rustc_hash::FxHashMap;
@@ -47,6 +50,7 @@ pub struct Program<'m> {
     machine: Machine,
     mode: Mode,
     has_threads: bool,
+    warps: OnceCell<warps::Warps<'m>>,
 }
 
 impl<'m> Program<'m> {
@@ -61,7 +65,7 @@ impl<'m> Program<'m> {
         let has_threads = if options.iterations { sources.has_iterations() } else { sources.has_threads() };
         let functions = calls::solve(module, machine, mode, options, &sources);
         let by_function = functions.iter().enumerate().map(|(i, f)| (f.function(), i)).collect();
-        Ok(Program { functions, by_function, machine, mode, has_threads })
+        Ok(Program { functions, by_function, machine, mode, has_threads, warps: OnceCell::new() })
     }
 
     /// All functions with a body, in order.

@@ -4,7 +4,7 @@
 use heuristics::SegmentId;
 use trace_format::{Kind, SpEffect};
 
-use super::super::blocks::{Facts, Flags, MarkEvent, OwnLock};
+use super::super::blocks::{Ends, Facts, Flags, Mark, MarkEvent, OwnLock};
 use super::super::code::filter::Class;
 use super::extents::Extent;
 use super::waiting::tries::{Come, Cut, Tries};
@@ -28,6 +28,7 @@ impl ThreadState<'_> {
             false if !facts.flags.has(Flags::ENTRY) => Some(Reason::OutsideRegion),
             true if self.stack.in_leaf() => Some(Reason::SyncRuntime),
             true if self.quiet && facts.is_mathematics && self.closes_nothing(facts, sps) => Some(Reason::Mathematics),
+            true if self.gathers_quietly && self.only_waits(facts, sps) => Some(Reason::SyncRuntime),
             _ => None,
         };
         if let Some(reason) = passed.filter(|_| whole) {
@@ -102,8 +103,19 @@ impl ThreadState<'_> {
         !outline.is_empty() && stays.all(|stays| stays)
     }
 
-    /// A block of which nothing is kept, whatever it is: outside of the region, or inside of a leaf function or of a
-    /// mathematical one.
+    /// Whether a block that a thread runs while it waits for others does nothing but run: it has code of one kind,
+    /// calls nothing and returns nowhere.
+    fn only_waits(&self, facts: Facts, sps: &[u64]) -> bool {
+        const MORE: u16 =
+            Flags::FILTERED | Flags::MARKER | Flags::STUB | Flags::STUB_FIRST | Flags::LOCK | Flags::SWITCH;
+        let is_plain = |mark: &Mark| matches!(mark.event, MarkEvent::Recorded | MarkEvent::Last(Ends::Otherwise));
+        !facts.flags.has(MORE)
+            && self.plan.blocks.outline(facts).iter().all(is_plain)
+            && self.closes_nothing(facts, sps)
+    }
+
+    /// A block of which nothing is kept, whatever it is: outside of the region, inside of a leaf function or of a
+    /// mathematical one, or while the thread waits for others.
     fn pass_by(&mut self, facts: Facts, reason: Reason, sps: &[u64], batch: &mut Batch) {
         let goes_on = self.pending == Pending::Nothing && !self.linkage.is_sent() && !self.unsettled;
         self.resolve(false, batch);

@@ -160,6 +160,8 @@ pub(super) struct ThreadState<'a> {
     /// Whether all of this holds: in an extent of which something was kept, in no leaf function, in no dropped critical
     /// section, in no handler, no loop watched.
     quiet: bool,
+    /// The same, but that it waits at a barrier made of a mutex.
+    gathers_quietly: bool,
     /// The highest stack pointer that closes neither a frame nor the extent.
     ceiling: u64,
 
@@ -224,6 +226,7 @@ impl<'a> ThreadState<'a> {
             yielded: false,
             expected: Expected::default(),
             quiet: false,
+            gathers_quietly: false,
             ceiling: u64::MAX,
             counts: Counts::default(),
             unordered: UnorderedWaits::default(),
@@ -395,18 +398,19 @@ impl<'a> ThreadState<'a> {
 
     /// Works out again what the short way looks at.
     fn update(&mut self) {
-        self.quiet = self.extents.is_open()
+        let is_quiet = self.extents.is_open()
             && !self.extents.is_fresh()
             && !self.unsettled
             && !self.yielded
             && !self.stack.in_leaf()
             && !self.runtimes.is_in()
-            && self.gathers_at.is_none()
             && !self.drops_critical()
             && self.frames.handlers() == 0
             && !self.spin.is_watching()
             && !self.turns.is_watching()
             && self.tries.is_none();
+        self.quiet = is_quiet && self.gathers_at.is_none();
+        self.gathers_quietly = is_quiet && self.gathers_at.is_some();
         self.raise_ceiling();
     }
 }
