@@ -215,15 +215,29 @@ impl Judge<'_> {
         };
         let least = pieces::TIMES * outcome.lanes.max(2);
         let causes = outcome.found::<Causes>().filter(|_| whole.is_none());
+        let mut found = None;
         for candidate in pieces::calls(self.trace, whole.as_ref().unwrap_or(self.view), causes, asked)? {
-            if let Some(found) = self.of_candidate(candidate, least, figure, Some(source))? {
-                return Ok(Some(found.pieces));
+            found = self.of_candidate(candidate, least, figure, Some(source))?;
+            if found.is_some() {
+                break;
             }
         }
-        let of_long = if self.is_long() { self.view.loops_ran(outcome.warp_size)? } else { Vec::new() };
-        let loops = if self.is_long() { &of_long } else { loops };
-        let Some(candidate) = pieces::turns(self.trace, self.view, loops, asked, source) else { return Ok(None) };
-        Ok(self.of_candidate(candidate, least, figure, Some(source))?.map(|found| found.pieces))
+        let tells = |found: &Option<Found>| found.as_ref().is_some_and(|found| found.pieces.0.are_dealt_unevenly());
+        if !tells(&found) {
+            let of_long = if self.is_long() { self.view.loops_ran(outcome.warp_size)? } else { Vec::new() };
+            let loops = if self.is_long() { &of_long } else { loops };
+            let outermost = pieces::turns(self.trace, self.view, loops, asked, source).filter(|_| found.is_none());
+            let taken = pieces::taken(self.trace, self.view, loops, asked, source);
+            for candidate in outermost.into_iter().chain(taken) {
+                let other = self.of_candidate(candidate, least, figure, Some(source))?;
+                if tells(&other) {
+                    found = other;
+                    break;
+                }
+                found = found.or(other);
+            }
+        }
+        Ok(found.map(|found| found.pieces))
     }
 
     /// Pieces of work as lanes, if there are at least so many and it is sure what they are; with a verdict where
@@ -259,7 +273,7 @@ impl Judge<'_> {
             return Ok(None);
         };
         let replayed = Some(outcome.lanes).filter(|replayed| *replayed < all);
-        let items = Items { typed, what, lanes: all, replayed, warp_size, efficiency, dealt };
+        let mut items = Items { typed, what, lanes: all, replayed, warp_size, efficiency, meeting: None, dealt };
         let Some(source) = source else { return Ok(Some(Found { pieces: (items, None), kept })) };
         let question = Question { lanes, ..self.question.clone() };
         let judge = Judge { view: &view, question: &question, options: &options, ..*self };
@@ -267,6 +281,7 @@ impl Judge<'_> {
         evidence.locks = judge.lock_trials(&prepared, &outcome)?;
         let figure = Figure { efficiency, least: efficiency, most: efficiency, has_others: false, ..figure.clone() };
         let verdict = judge.verdict(prepared.program(), &outcome, figure, &evidence, None, source);
+        items.meeting = verdict.locking.as_ref().and_then(|locking| locking.meeting);
         Ok(Some(Found { pieces: (items, Some(verdict)), kept }))
     }
 }

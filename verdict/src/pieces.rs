@@ -2,7 +2,9 @@
 //!
 //! Tried in this order: the iterations of OpenMP's loops, or its tasks where those hold more; the calls of a function
 //! that is called at least [`TIMES`] times for each lane and holds most of what was run; the iterations of a loop of
-//! the same kind. The program's own functions are preferred to those of libraries. Among functions that hold as much,
+//! the same kind. Where threads ran about as many of these, as where they all go through the same steps, loops are
+//! tried that take a lock or a number in each iteration: what threads took unlike numbers of are the pieces. The
+//! program's own functions are preferred to those of libraries. Among functions that hold as much,
 //! the one called least is preferred, since it is the outermost.
 
 use std::collections::BTreeMap;
@@ -119,14 +121,37 @@ pub(crate) fn turns(
     asked: &ViewOptions,
     source: &mut Source,
 ) -> Option<Candidate> {
+    let ran = loops.iter().find(|ran| ran.depth == 1 && is_piece(view, ran))?;
+    of_loop(trace, ran, asked, source)
+}
+
+/// The iterations of loops that could be pieces of work, where a lock is taken or a common counter counted up in each:
+/// those with most of them first.
+pub(crate) fn taken(
+    trace: &Trace,
+    view: &View,
+    loops: &[LoopRan],
+    asked: &ViewOptions,
+    source: &mut Source,
+) -> Vec<Candidate> {
+    /// The most loops that are tried.
+    const MOST: usize = 2;
+    let mut taken: Vec<&LoopRan> =
+        loops.iter().filter(|ran| 2 * ran.takes >= ran.turns && is_piece(view, ran)).collect();
+    taken.sort_by_key(|ran| std::cmp::Reverse(ran.turns));
+    taken.into_iter().take(MOST).filter_map(|ran| of_loop(trace, ran, asked, source)).collect()
+}
+
+/// Whether a loop's iterations are so many, so long and so much of all that they could be pieces of work.
+fn is_piece(view: &View, ran: &LoopRan) -> bool {
     let (total, lanes) = (view.summary().kept as f64, view.lanes().len());
-    let is_piece = |ran: &&LoopRan| {
-        let is_own = view.module_role(ran.header) == Some(ModuleRole::Main);
-        let is_long = ran.instructions as f64 >= INSTRUCTIONS_OF_A_TURN * ran.turns as f64;
-        let are_many = ran.turns >= (TIMES * lanes) as u64;
-        is_own && ran.depth == 1 && is_long && are_many && ran.instructions as f64 >= MOST_OF_IT * total
-    };
-    let ran = loops.iter().find(is_piece)?;
+    let is_own = view.module_role(ran.header) == Some(ModuleRole::Main);
+    let is_long = ran.instructions as f64 >= INSTRUCTIONS_OF_A_TURN * ran.turns as f64;
+    let are_many = ran.turns >= (TIMES * lanes) as u64;
+    is_own && is_long && are_many && ran.instructions as f64 >= MOST_OF_IT * total
+}
+
+fn of_loop(trace: &Trace, ran: &LoopRan, asked: &ViewOptions, source: &mut Source) -> Option<Candidate> {
     let place = source.loop_line(ran.back, ran.header).map_or_else(|| ran.header.to_string(), |line| line.short());
     let at: Vec<Pc> = place.parse::<Place>().ok()?.code(trace, source).into_iter().collect();
     (!at.is_empty()).then(|| Candidate {

@@ -105,6 +105,18 @@ fn what_a_dynamic_schedule_decided_is_no_verdict_and_the_iterations_are_given_be
     assert!(text(&verdict["warnings"][0]).contains("lanes are uneven"), "{verdict}");
 }
 
+#[test]
+fn pieces_that_threads_took_in_steps_that_all_of_them_make_are_the_lanes_to_take() {
+    for flags in [&["-pthread"][..], &["-pthread", "-DLOCK"]] {
+        let traced = Traced::new("cli/tests/programs/steps_of_pieces.c", flags, &[]);
+        let verdict = traced.verdict(&[]);
+        assert_eq!((&verdict["holds"], &verdict["balance"]["is_chance"]), (&false.into(), &true.into()), "{verdict}");
+        let typed = text(&verdict["items"]["typed"]);
+        let place: usize = typed.rsplit(':').next().unwrap().parse().unwrap();
+        assert!(place.abs_diff(traced.line("a piece */")) <= 1, "{verdict}");
+    }
+}
+
 /// The holder of the lock waits until another thread waits for it, so that one does.
 #[test]
 fn locks_of_a_programs_own_are_said_to_look_like_locks() {

@@ -29,7 +29,8 @@ mod waits;
 use std::ops::Range;
 
 use heuristics::{SegmentId, SegmentTable};
-use trace_format::{Module, Pc, Stop, Trace};
+use machine::{Instruction, Operation};
+use trace_format::{Module, ModuleRole, Pc, Stop, Trace};
 
 use self::cut::Cut;
 use self::first_look::code::{bodies, calls, marks, taskloops};
@@ -279,8 +280,25 @@ impl View {
 
     /// What the module of an address is to the program; none outside of all modules.
     #[must_use]
-    pub fn module_role(&self, pc: Pc) -> Option<trace_format::ModuleRole> {
+    pub fn module_role(&self, pc: Pc) -> Option<ModuleRole> {
         self.trace.module_of(pc).map(|module| module.role)
+    }
+
+    /// Whether a segment of the program's own adds to a number in memory and knows the one that was there, as threads do
+    /// to number themselves, or to get the next piece of work. What takes away counts the users of something (C++'s
+    /// `shared_ptr`), and locks of the program's own are locks.
+    #[must_use]
+    pub fn counts_up(&self, id: SegmentId) -> bool {
+        let table = self.segments();
+        if self.module_role(table[id].start()) != Some(ModuleRole::Main) || self.plan.blocks.act(id).is_some() {
+            return false;
+        }
+        let row: Vec<Instruction> = table.listing(id).iter().flatten().collect();
+        (0..row.len()).filter(|at| row[*at].is_atomic()).any(|at| match row[at].operation() {
+            Operation::ExchangeAdd => !takes_away(&row[..=at]),
+            Operation::CompareExchange => puts_sum(&row[..=at]),
+            _ => false,
+        })
     }
 
     /// Whether memory addresses were recorded.
@@ -288,6 +306,23 @@ impl View {
     pub fn has_memory(&self) -> bool {
         self.trace.meta().memory
     }
+}
+
+/// Whether the last of these instructions, which run in a row, adds a constant below 0.
+fn takes_away(row: &[Instruction]) -> bool {
+    let [before @ .., last] = row else { return false };
+    let Some(added) = last.register(1) else { return false };
+    let set = before.iter().rfind(|one| one.writes() & added.register.bit() != 0);
+    let constant = set.filter(|one| one.operation() == Operation::Move).and_then(|one| one.constant(1));
+    // A move of 32 bits has no sign in the other half.
+    constant.is_some_and(|constant| if added.size == 4 { (constant as i32) < 0 } else { constant < 0 })
+}
+
+/// Whether the last of these instructions, which run in a row, exchanges what is in memory for a sum made among them.
+fn puts_sum(row: &[Instruction]) -> bool {
+    let [before @ .., last] = row else { return false };
+    let is_sum = |one: &Instruction| matches!(one.operation(), Operation::Add | Operation::Address);
+    last.register(1).is_some_and(|new| before.iter().any(|one| is_sum(one) && one.writes() & new.register.bit() != 0))
 }
 
 /// The options; iterations of OpenMP's loops are those that are marked, where some are.

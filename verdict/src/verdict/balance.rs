@@ -11,10 +11,9 @@
 
 use std::collections::BTreeMap;
 
-use machine::{Instruction, Operation};
 use replay::Outcome;
 use replay::view::{CutInto, View};
-use trace_format::{ModuleRole, Trace};
+use trace_format::Trace;
 
 use crate::pieces::are_tasks;
 
@@ -101,24 +100,9 @@ fn deals_chunks(name: &str) -> bool {
     gomp || name.starts_with("__kmpc_dispatch_next") || name.starts_with("gomp_iter_dynamic_next")
 }
 
-/// Whether the program's own code in the lanes adds to a counter that all threads share. What takes away counts the
-/// users of something (C++'s `shared_ptr`, the readers of a lock), which gives out no work.
+/// Whether the program's own code in the lanes adds to a counter that all threads share.
 fn counts_up(view: &View) -> bool {
-    let segments = view.segments();
-    let own = segments.iter().filter(|(_, one)| view.module_role(one.start()) == Some(ModuleRole::Main));
-    let mut all = own.map(|(id, _)| segments.listing(id).iter().flatten().collect::<Vec<_>>());
-    let adds = |one: &Instruction| one.is_atomic() && one.operation() == Operation::ExchangeAdd;
-    all.any(|listing| (0..listing.len()).any(|at| adds(&listing[at]) && !takes_away(&listing[..=at])))
-}
-
-/// Whether the last of these instructions, which run in a row, adds a constant below 0.
-fn takes_away(row: &[Instruction]) -> bool {
-    let [before @ .., last] = row else { return false };
-    let Some(added) = last.register(1) else { return false };
-    let set = before.iter().rfind(|one| one.writes() & added.register.bit() != 0);
-    let constant = set.filter(|one| one.operation() == Operation::Move).and_then(|one| one.constant(1));
-    // A move of 32 bits has no sign in the other half.
-    constant.is_some_and(|constant| if added.size == 4 { (constant as i32) < 0 } else { constant < 0 })
+    view.segments().iter().any(|(id, _)| view.counts_up(id))
 }
 
 /// How evenly work is spread.

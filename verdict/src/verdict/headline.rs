@@ -45,6 +45,13 @@ fn judgement(efficiency: f64) -> &'static str {
     }
 }
 
+/// Behind a figure: what it is where lanes are made to meet behind the lock.
+fn behind_locks(meeting: Option<f64>) -> String {
+    meeting.map(share).map_or_else(String::new, |meeting| {
+        format!(" as a port of the lock would run, {meeting} with lanes made to meet behind the lock")
+    })
+}
+
 pub(super) fn of(
     (figure, locking, view): (&Figure, Option<&Locking>, &View),
     coverage: &Coverage,
@@ -57,18 +64,16 @@ pub(super) fn of(
         let sample =
             items.replayed.map_or_else(String::new, |replayed| format!("; {} were replayed", grouped(replayed as u64)));
         format!(
-            " With {} as lanes ({} of them, in warps of {}{sample}) it is {} {on}: replay {}.",
+            " With {} as lanes ({} of them, in warps of {}{sample}) it is {} {on}{}: replay {}.",
             items.what,
             grouped(items.lanes as u64),
             items.warp_size,
             share(items.efficiency),
+            behind_locks(items.meeting),
             items.typed
         )
     });
-    let of_locks = locking.and_then(|locking| locking.meeting).map_or_else(String::new, |meeting| {
-        let meeting = share(meeting);
-        format!(" as a port of the lock would run, {meeting} with lanes made to meet behind the lock")
-    });
+    let of_locks = behind_locks(locking.and_then(|locking| locking.meeting));
     let little = match coverage.rest() {
         rest if rest.is_empty() => rest,
         rest => format!(" In the lanes is only {} of the program{rest}.", share(coverage.share())),

@@ -60,6 +60,9 @@ pub struct Items {
     pub warp_size: usize,
     /// Their efficiency under the verdict's model.
     pub efficiency: f64,
+    /// The same with lanes made to meet behind the lock that they wait for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub meeting: Option<f64>,
     /// How many pieces the busiest thread ran, over the number that each would have if all had as many.
     pub dealt: f64,
 }

@@ -27,6 +27,9 @@ pub struct LoopRan {
     pub instructions: u64,
     /// The same as a GPU's, in tenths.
     pub gpu_tenths: u64,
+    /// How often lanes took a lock in its turns, or the next number of a counter, and in no loop further in: where they
+    /// do so in each turn, a turn may be a piece of work that a thread took when it was free.
+    pub takes: u64,
     /// What it would be to make one loop of it and the one around it, where it is the only one there and holds none.
     pub merging: Option<Merging>,
     /// How its turns differ among lanes, where it is in another loop and that was asked for.
@@ -73,6 +76,8 @@ pub(crate) struct LoopCounter {
     /// By loop in another: its trips in turns of that one, of the lane.
     pub(super) trips: Vec<Trips>,
     pub(super) briefs: Vec<Brief>,
+    /// By segment: whether it counts up what all share.
+    pub(super) counting: Vec<bool>,
     /// The loops that the lane is in, the innermost last.
     pub(super) active: Vec<Active>,
     pub(super) level: u32,
@@ -88,6 +93,7 @@ impl LoopCounter {
                 Entry::Control(index) => match batch.controls[index] {
                     Control::Level(level) => self.level = level,
                     Control::Begin { .. } => self.leave_all(),
+                    Control::Acquire(_) => self.takes(),
                     _ => {}
                 },
                 Entry::Segment(id) => self.segment(id),
@@ -138,6 +144,16 @@ impl LoopCounter {
         }
         self.recorder.iter_mut().for_each(|recorder| recorder.ran(brief.gpu.tenths));
         self.level = self.level.saturating_add_signed(i32::from(brief.level)).max(1);
+        if self.counting[id.0 as usize] {
+            self.takes();
+        }
+    }
+
+    /// The lane takes a lock, or a number.
+    fn takes(&mut self) {
+        if let Some(one) = self.active.iter().rfind(|one| one.of < self.loops) {
+            self.found[one.of as usize].takes += 1;
+        }
     }
 
     /// The lane is in no loop any more.
@@ -170,6 +186,7 @@ impl LoopCounter {
         for (own, other) in self.found.iter_mut().zip(&other.found) {
             own.entries += other.entries;
             own.turns += other.turns;
+            own.takes += other.takes;
             own.instructions += other.instructions;
             own.gpu_tenths += other.gpu_tenths;
         }

@@ -13,7 +13,7 @@ use super::spread::Recorder;
 use super::turns::Turns;
 use crate::Code;
 use crate::lanes::brief::Brief;
-use crate::view::LoopTaken;
+use crate::view::{LoopTaken, View};
 
 /// The natural loops of what lanes ran.
 pub(crate) struct LoopsOf<'a> {
@@ -316,7 +316,8 @@ impl<'a> LoopsOf<'a> {
     }
 
     /// A count of all loops, with nothing counted yet; if their spread is asked for, of arms, too.
-    pub fn count(&self, segments: &SegmentTable, briefs: Vec<Brief>, spreads: bool) -> LoopCounter {
+    pub fn count(&self, view: &View, briefs: Vec<Brief>, spreads: bool) -> LoopCounter {
+        let segments = view.segments();
         let ids: Vec<LoopId> = self.loops.ids().collect();
         let turns: Vec<Turns> = ids.iter().map(|id| Turns::at_header(self, *id)).collect();
         let mut counter = LoopCounter {
@@ -326,6 +327,7 @@ impl<'a> LoopsOf<'a> {
             inside: self.inside_alone(&ids),
             trips: vec![Trips::default(); ids.len()],
             briefs,
+            counting: segments.iter().map(|(id, _)| view.counts_up(id)).collect(),
             active: Vec::new(),
             level: 1,
             recorder: None,

@@ -1,0 +1,58 @@
+/* Threads that go through the same steps, and in each take pieces of work until there are none: with a counter, or with
+ * LOCK under a lock. All but the first take two at most, as threads do that come late. */
+#include <pthread.h>
+
+enum { THREADS = 4, STEPS = 4, PIECES = 64 };
+
+static pthread_barrier_t barrier;
+static int next[STEPS];
+static int lengths[STEPS][PIECES];
+
+#ifdef LOCK
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static inline int take(int step) {
+    pthread_mutex_lock(&mutex);
+    int piece = next[step]++;
+    pthread_mutex_unlock(&mutex);
+    return piece;
+}
+#else
+static inline int take(int step) {
+    return __atomic_fetch_add(&next[step], 1, __ATOMIC_RELAXED);
+}
+#endif
+
+static void *work(void *id) {
+    for (int step = 0; step < STEPS; step++) {
+        for (int left = id ? 2 : PIECES; left > 0; left--) {
+            int piece = take(step); /* a piece */
+            if (piece >= PIECES) {
+                break;
+            }
+            int length = 0;
+            for (unsigned long n = (unsigned long)(step * PIECES + piece + 27); n != 1; n = n % 2 ? 3 * n + 1 : n / 2) {
+                length++;
+            }
+            lengths[step][piece] = length;
+        }
+        pthread_barrier_wait(&barrier);
+    }
+    return 0;
+}
+
+int main(void) {
+    pthread_t threads[THREADS];
+    pthread_barrier_init(&barrier, 0, THREADS);
+    for (long i = 0; i < THREADS; i++) {
+        pthread_create(&threads[i], 0, work, (void *)i);
+    }
+    int sum = 0;
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], 0);
+    }
+    for (int i = 0; i < STEPS * PIECES; i++) {
+        sum += lengths[0][i];
+    }
+    return sum == 0;
+}
