@@ -11,7 +11,7 @@ use replay::{Grouping, Locks, Outcome, Prepared, ReplayOptions};
 use trace_format::{ThreadId, Trace};
 
 use crate::lanes::{self, FEW, WARP};
-use crate::pieces::{self, Candidate};
+use crate::pieces::{self, Candidate, Turns};
 use crate::verdict::Case;
 use crate::verdict::locking::LockTrials;
 use crate::{Balance, Evidence, Figure, Items, Machine, Question, Verdict, collecting, efficiency};
@@ -226,9 +226,10 @@ impl Judge<'_> {
         if !tells(&found) {
             let of_long = if self.is_long() { self.view.loops_ran(outcome.warp_size)? } else { Vec::new() };
             let loops = if self.is_long() { &of_long } else { loops };
-            let outermost = pieces::turns(self.trace, self.view, loops, asked, source).filter(|_| found.is_none());
-            let taken = pieces::taken(self.trace, self.view, loops, asked, source);
-            for candidate in outermost.into_iter().chain(taken) {
+            let all = Turns::of(self.view, loops, source);
+            let outermost = Turns::outermost(&all).filter(|_| found.is_none());
+            for turns in outermost.into_iter().chain(Turns::taken(&all)) {
+                let Some(candidate) = turns.candidate(self.trace, asked, source) else { continue };
                 let other = self.of_candidate(candidate, least, figure, Some(source))?;
                 if tells(&other) {
                     found = other;

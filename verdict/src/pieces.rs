@@ -113,52 +113,75 @@ pub(crate) fn calls(
     Ok(pieces.into_iter().map(candidate).collect())
 }
 
-/// The iterations of the outermost loop that holds most, if they could be pieces of work.
-pub(crate) fn turns(
-    trace: &Trace,
-    view: &View,
-    loops: &[LoopRan],
-    asked: &ViewOptions,
-    source: &mut Source,
-) -> Option<Candidate> {
-    let ran = loops.iter().find(|ran| ran.depth == 1 && is_piece(view, ran))?;
-    of_loop(trace, ran, asked, source)
+/// The iterations of a loop, at a place as it is typed: of all copies that the compiler made of it.
+pub(crate) struct Turns {
+    place: String,
+    /// How many loops of its function are around it, itself included.
+    depth: u32,
+    turns: u64,
+    instructions: u64,
+    /// How often lanes took a lock in them, or the next number of a counter.
+    takes: u64,
 }
 
-/// The iterations of loops that could be pieces of work, where a lock is taken or a common counter counted up in each:
-/// those with most of them first.
-pub(crate) fn taken(
-    trace: &Trace,
-    view: &View,
-    loops: &[LoopRan],
-    asked: &ViewOptions,
-    source: &mut Source,
-) -> Vec<Candidate> {
-    /// The most loops that are tried.
-    const MOST: usize = 2;
-    let mut taken: Vec<&LoopRan> =
-        loops.iter().filter(|ran| 2 * ran.takes >= ran.turns && is_piece(view, ran)).collect();
-    taken.sort_by_key(|ran| std::cmp::Reverse(ran.turns));
-    taken.into_iter().take(MOST).filter_map(|ran| of_loop(trace, ran, asked, source)).collect()
-}
+impl Turns {
+    /// Those that could be pieces of work: so many, so long and so much of all. Those that hold most come first.
+    pub(crate) fn of(view: &View, loops: &[LoopRan], source: &mut Source) -> Vec<Turns> {
+        /// Of all instructions: loops that hold less are no matter, nor are copies.
+        const LEAST: f64 = 0.01;
+        let (total, lanes) = (view.summary().kept as f64, view.lanes().len());
+        let is_own = |ran: &&LoopRan| {
+            view.module_role(ran.header) == Some(ModuleRole::Main) && ran.instructions as f64 >= LEAST * total
+        };
+        let mut all: Vec<Turns> = Vec::new();
+        for ran in loops.iter().filter(is_own) {
+            let line = source.loop_line(ran.back, ran.header);
+            let place = line.map_or_else(|| ran.header.to_string(), |line| line.short());
+            match all.iter_mut().find(|one| one.place == place && one.depth == ran.depth) {
+                Some(one) => {
+                    one.turns += ran.turns;
+                    one.instructions += ran.instructions;
+                    one.takes += ran.takes;
+                }
+                None => {
+                    let LoopRan { depth, turns, instructions, takes, .. } = *ran;
+                    all.push(Turns { place, depth, turns, instructions, takes });
+                }
+            }
+        }
+        all.retain(|one| {
+            let is_long = one.instructions as f64 >= INSTRUCTIONS_OF_A_TURN * one.turns as f64;
+            let are_many = one.turns >= (TIMES * lanes) as u64;
+            is_long && are_many && one.instructions as f64 >= MOST_OF_IT * total
+        });
+        all.sort_by_key(|one| std::cmp::Reverse(one.instructions));
+        all
+    }
 
-/// Whether a loop's iterations are so many, so long and so much of all that they could be pieces of work.
-fn is_piece(view: &View, ran: &LoopRan) -> bool {
-    let (total, lanes) = (view.summary().kept as f64, view.lanes().len());
-    let is_own = view.module_role(ran.header) == Some(ModuleRole::Main);
-    let is_long = ran.instructions as f64 >= INSTRUCTIONS_OF_A_TURN * ran.turns as f64;
-    let are_many = ran.turns >= (TIMES * lanes) as u64;
-    is_own && is_long && are_many && ran.instructions as f64 >= MOST_OF_IT * total
-}
+    /// The iterations of the outermost loop that holds most.
+    pub(crate) fn outermost(all: &[Turns]) -> Option<&Turns> {
+        all.iter().find(|one| one.depth == 1)
+    }
 
-fn of_loop(trace: &Trace, ran: &LoopRan, asked: &ViewOptions, source: &mut Source) -> Option<Candidate> {
-    let place = source.loop_line(ran.back, ran.header).map_or_else(|| ran.header.to_string(), |line| line.short());
-    let at: Vec<Pc> = place.parse::<Place>().ok()?.code(trace, source).into_iter().collect();
-    (!at.is_empty()).then(|| Candidate {
-        lanes: ViewOptions { lanes: Lanes::Iterations(WhichLoops::At(at)), ..asked.clone() },
-        typed: format!("--loop {place}"),
-        what: format!("the iterations of the loop at {place}"),
-    })
+    /// Those in each of which a lock is taken or a common counter counted up: the most ones first.
+    pub(crate) fn taken(all: &[Turns]) -> Vec<&Turns> {
+        /// The most loops that are tried.
+        const MOST: usize = 2;
+        let mut taken: Vec<&Turns> = all.iter().filter(|one| 2 * one.takes >= one.turns).collect();
+        taken.sort_by_key(|one| std::cmp::Reverse(one.turns));
+        taken.truncate(MOST);
+        taken
+    }
+
+    /// What is tried.
+    pub(crate) fn candidate(&self, trace: &Trace, asked: &ViewOptions, source: &mut Source) -> Option<Candidate> {
+        let at: Vec<Pc> = self.place.parse::<Place>().ok()?.code(trace, source).into_iter().collect();
+        (!at.is_empty()).then(|| Candidate {
+            lanes: ViewOptions { lanes: Lanes::Iterations(WhichLoops::At(at)), ..asked.clone() },
+            typed: format!("--loop {}", self.place),
+            what: format!("the iterations of the loop at {}", self.place),
+        })
+    }
 }
 
 /// What was run of a function.

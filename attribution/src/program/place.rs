@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use trace_format::{Pc, Trace};
 
-use crate::Source;
+use crate::{Source, is_of_library};
 
 /// A place in the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +46,8 @@ impl fmt::Display for Place {
 }
 
 impl Place {
-    /// The addresses of the instructions there, as far as they ran; of an address, that one, whether it ran or not.
+    /// The addresses of the instructions there, as far as they ran; of an address, that one, whether it ran or not. The
+    /// system's libraries are looked at where no other code has the line.
     pub fn code(&self, trace: &Trace, source: &mut Source) -> BTreeSet<Pc> {
         let (file, line) = match self {
             Place::Address(pc) => return BTreeSet::from([*pc]),
@@ -54,6 +55,12 @@ impl Place {
         };
         let blocks = trace.blocks().iter();
         let ran: BTreeSet<Pc> = blocks.flat_map(|(_, block)| &block.instructions).map(|i| i.pc).collect();
-        ran.into_iter().filter(|pc| source.is_at(*pc, file, line)).collect()
+        // The line tables of the system's libraries are large, and seldom what is meant.
+        let is_own = |pc: &Pc| trace.module_of(*pc).is_none_or(|module| !is_of_library(&module.path));
+        let (own, others): (Vec<Pc>, Vec<Pc>) = ran.into_iter().partition(is_own);
+        let mut there =
+            |some: Vec<Pc>| -> BTreeSet<Pc> { some.into_iter().filter(|pc| source.is_at(*pc, file, line)).collect() };
+        let found = there(own);
+        if found.is_empty() { there(others) } else { found }
     }
 }

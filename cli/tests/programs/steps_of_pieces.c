@@ -1,5 +1,5 @@
-/* Threads that go through the same steps, and in each take pieces of work until there are none: with a counter, or with
- * LOCK under a lock. All but the first take two at most, as threads do that come late. */
+/* Threads that go through the same steps, and in each take pieces of work until there are none: with a counter; with
+ * LOCK under a lock, with EXCHANGE by comparison. All but the first take two at most, as threads do that come late. */
 #include <pthread.h>
 
 enum { THREADS = 4, STEPS = 4, PIECES = 64 };
@@ -15,6 +15,13 @@ static inline int take(int step) {
     pthread_mutex_lock(&mutex);
     int piece = next[step]++;
     pthread_mutex_unlock(&mutex);
+    return piece;
+}
+#elif defined(EXCHANGE)
+static inline int take(int step) {
+    int piece = __atomic_load_n(&next[step], __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(&next[step], &piece, piece + 1, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
     return piece;
 }
 #else

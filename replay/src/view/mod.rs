@@ -321,8 +321,19 @@ fn takes_away(row: &[Instruction]) -> bool {
 /// Whether the last of these instructions, which run in a row, exchanges what is in memory for a sum made among them.
 fn puts_sum(row: &[Instruction]) -> bool {
     let [before @ .., last] = row else { return false };
-    let is_sum = |one: &Instruction| matches!(one.operation(), Operation::Add | Operation::Address);
-    last.register(1).is_some_and(|new| before.iter().any(|one| is_sum(one) && one.writes() & new.register.bit() != 0))
+    let Some(mut new) = last.register(1) else { return false };
+    for one in before.iter().rev() {
+        match (one.operation(), one.register(1)) {
+            _ if one.writes() & new.register.bit() == 0 => {}
+            (Operation::Add | Operation::Address, _) => return true,
+            (Operation::Move, Some(from)) => new = from,
+            (Operation::Move, None) => return false,
+            // The lesser of two numbers is kept by a condition.
+            _ if one.mnemonic() == "inc" => return true,
+            _ => {}
+        }
+    }
+    false
 }
 
 /// The options; iterations of OpenMP's loops are those that are marked, where some are.

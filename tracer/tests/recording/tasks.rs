@@ -161,6 +161,21 @@ fn tasks_of_libomp_belong_to_their_creations() {
     });
 }
 
+/// A thread may stand behind what says that a task begins, and before the task's first instruction, when its
+/// translation is thrown away: the next one says it again.
+#[test]
+fn a_task_that_runs_where_it_is_made_begins_once_however_often_it_is_translated() {
+    if !has_libomp() {
+        return;
+    }
+    let program = compile_with("clang-19", "tasks.c", &["-fopenmp=libomp"]);
+    for seed in 1..=6 {
+        let trace = record(&format!("engine=translate cache=65536 throw={seed}"), &program, &[]).trace();
+        let bodies = entries(&trace, TaskBody).len();
+        assert_eq!((bodies, leaves(&trace, TaskBody)), (50 + 9 + 4 + 3, bodies), "{seed}");
+    }
+}
+
 #[test]
 fn teams_of_libgomp_are_told() {
     let program = compile_with("gcc", "teams.c", &["-fopenmp"]);

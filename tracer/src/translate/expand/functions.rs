@@ -26,6 +26,8 @@ impl Expander {
         if !stream.transferred {
             return;
         }
+        // Where the translation is thrown away before the function's first instruction, the next one says this again.
+        stream.transferred = false;
         let code = &translator.code;
         let (pc, role) = code.roles[words[1] as usize];
         recorder.set_time(time);

@@ -27,8 +27,8 @@ pub struct LoopRan {
     pub instructions: u64,
     /// The same as a GPU's, in tenths.
     pub gpu_tenths: u64,
-    /// How often lanes took a lock in its turns, or the next number of a counter, and in no loop further in: where they
-    /// do so in each turn, a turn may be a piece of work that a thread took when it was free.
+    /// How often lanes took a lock in its turns, or the next number of a counter: where they do so in each turn, a turn
+    /// may be a piece of work that a thread took when it was free.
     pub takes: u64,
     /// What it would be to make one loop of it and the one around it, where it is the only one there and holds none.
     pub merging: Option<Merging>,
@@ -151,9 +151,7 @@ impl LoopCounter {
 
     /// The lane takes a lock, or a number.
     fn takes(&mut self) {
-        if let Some(one) = self.active.iter().rfind(|one| one.of < self.loops) {
-            self.found[one.of as usize].takes += 1;
-        }
+        self.active.iter().for_each(|one| self.found[one.of as usize].takes += 1);
     }
 
     /// The lane is in no loop any more.
