@@ -13,6 +13,7 @@ use trace_format::{ThreadId, Trace};
 use crate::lanes::{self, FEW, WARP};
 use crate::pieces::{self, Candidate, Turns};
 use crate::verdict::Case;
+use crate::verdict::balance::Schedule;
 use crate::verdict::locking::LockTrials;
 use crate::{Balance, Evidence, Figure, Items, Machine, Question, Verdict, collecting, efficiency};
 
@@ -186,23 +187,30 @@ impl Judge<'_> {
         let summary = self.view.summary();
         let balance = Balance::of(self.trace, self.view, outcome);
         let takes_work =
-            balance.is_some_and(|b| b.schedule.is_some_and(|schedule| schedule.deals_out() || b.is_uneven()));
+            balance.as_ref().is_some_and(|b| b.schedule.is_some_and(|schedule| schedule.deals_out() || b.is_uneven()));
         let is_needed = outcome.lanes < 2 || takes_work;
         let asked = &self.question.lanes;
-        if summary.cut.is_some() || self.is_long() && !is_needed {
+        let is_openmp = summary.region.starts_with("OpenMP parallel regions");
+        // In a region threads may take pieces beside what OpenMP deals out.
+        let is_open = |b: &Balance| b.schedule.is_none() && b.is_uneven() && Schedule::taken(self.view).is_some();
+        let may_take = is_openmp && balance.as_ref().is_some_and(is_open);
+        if summary.cut.is_some() || self.is_long() && !is_needed && !may_take {
             return Ok(None);
         }
-        if summary.region.starts_with("OpenMP parallel regions") {
+        if is_openmp {
             let mut of =
                 |candidate, least| self.of_candidate(candidate, least, figure, is_needed.then_some(&mut *source));
-            let iterations = of(pieces::iterations(asked), 0)?;
-            if !pieces::are_tasks(summary) {
-                return Ok(iterations.map(|found| found.pieces));
+            let mut found = of(pieces::iterations(asked), 0)?;
+            if pieces::are_tasks(summary) {
+                // Those of a taskloop say more than its tasks do.
+                let tasks = of(pieces::tasks(asked), pieces::TIMES * outcome.lanes)?;
+                let in_tasks = tasks.as_ref().map_or(0.0, |found| pieces::ABOUT_AS_MUCH * found.kept as f64);
+                found = found.filter(|found| found.kept as f64 >= in_tasks).or(tasks);
             }
-            // Those of a taskloop say more than its tasks do.
-            let tasks = of(pieces::tasks(asked), pieces::TIMES * outcome.lanes)?;
-            let in_tasks = tasks.as_ref().map_or(0.0, |found| pieces::ABOUT_AS_MUCH * found.kept as f64);
-            let found = iterations.filter(|found| found.kept as f64 >= in_tasks).or(tasks);
+            let holds_most = |found: &Found| found.kept as f64 >= pieces::MOST_OF_IT * summary.kept as f64;
+            if may_take && !found.as_ref().is_some_and(holds_most) {
+                found = self.turns((loops, true), outcome, figure, source)?.filter(Found::tells).or(found);
+            }
             return Ok(found.map(|found| found.pieces));
         }
         if self.trace.threads().len() < 2 || !is_needed {
@@ -222,23 +230,36 @@ impl Judge<'_> {
                 break;
             }
         }
-        let tells = |found: &Option<Found>| found.as_ref().is_some_and(|found| found.pieces.0.are_dealt_unevenly());
-        if !tells(&found) {
-            let of_long = if self.is_long() { self.view.loops_ran(outcome.warp_size)? } else { Vec::new() };
-            let loops = if self.is_long() { &of_long } else { loops };
-            let all = Turns::of(self.view, loops, source);
-            let outermost = Turns::outermost(&all).filter(|_| found.is_none());
-            for turns in outermost.into_iter().chain(Turns::taken(&all)) {
-                let Some(candidate) = turns.candidate(self.trace, asked, source) else { continue };
-                let other = self.of_candidate(candidate, least, figure, Some(source))?;
-                if tells(&other) {
-                    found = other;
-                    break;
-                }
-                found = found.or(other);
-            }
+        if !found.as_ref().is_some_and(Found::tells) {
+            let taken = self.turns((loops, found.is_some()), outcome, figure, source)?;
+            found = if taken.as_ref().is_some_and(Found::tells) { taken } else { found.or(taken) };
         }
         Ok(found.map(|found| found.pieces))
+    }
+
+    /// The iterations of a loop that could be pieces of work: of the outermost one, or of those in each of which
+    /// something is taken (`only_taken`: of these alone), the first of which threads ran unlike numbers.
+    fn turns(
+        &self,
+        (loops, only_taken): (&[LoopRan], bool),
+        outcome: &Outcome,
+        figure: &Figure,
+        source: &mut Source,
+    ) -> replay::Result<Option<Found>> {
+        let of_long = if self.is_long() { self.view.loops_ran(outcome.warp_size)? } else { Vec::new() };
+        let all = Turns::of(self.view, if self.is_long() { &of_long } else { loops }, source);
+        let mut first = None;
+        for (turns, is_taken) in Turns::to_try(&all).into_iter().filter(|(_, is_taken)| *is_taken || !only_taken) {
+            let Some(candidate) = turns.candidate(self.trace, &self.question.lanes, source) else { continue };
+            let least = pieces::TIMES * outcome.lanes.max(2);
+            let Some(mut found) = self.of_candidate(candidate, least, figure, Some(source))? else { continue };
+            found.pieces.0.are_taken = is_taken;
+            if found.tells() {
+                return Ok(Some(found));
+            }
+            first = first.or(Some(found));
+        }
+        Ok(first)
     }
 
     /// Pieces of work as lanes, if there are at least so many and it is sure what they are; with a verdict where
@@ -274,7 +295,8 @@ impl Judge<'_> {
             return Ok(None);
         };
         let replayed = Some(outcome.lanes).filter(|replayed| *replayed < all);
-        let mut items = Items { typed, what, lanes: all, replayed, warp_size, efficiency, meeting: None, dealt };
+        let mut items =
+            Items { typed, what, lanes: all, replayed, warp_size, efficiency, meeting: None, dealt, are_taken: false };
         let Some(source) = source else { return Ok(Some(Found { pieces: (items, None), kept })) };
         let question = Question { lanes, ..self.question.clone() };
         let judge = Judge { view: &view, question: &question, options: &options, ..*self };
@@ -291,6 +313,13 @@ impl Judge<'_> {
 struct Found {
     pieces: (Items, Option<Verdict>),
     kept: u64,
+}
+
+impl Found {
+    /// Whether they tell that threads took pieces whenever they were free.
+    fn tells(&self) -> bool {
+        self.pieces.0.are_dealt_unevenly()
+    }
 }
 
 /// The lanes of so many warps of this size, at most all, that lie evenly in the run.

@@ -22,7 +22,7 @@ use crate::lanes::is_go;
 pub(crate) const TIMES: usize = 2;
 
 /// The least share of the instructions that the pieces hold together.
-const MOST_OF_IT: f64 = 0.4;
+pub(crate) const MOST_OF_IT: f64 = 0.4;
 
 /// Functions that hold this share of what the greatest holds are its wrappers, or it is their wrapper.
 pub(crate) const ABOUT_AS_MUCH: f64 = 0.9;
@@ -158,19 +158,17 @@ impl Turns {
         all
     }
 
-    /// The iterations of the outermost loop that holds most.
-    pub(crate) fn outermost(all: &[Turns]) -> Option<&Turns> {
-        all.iter().find(|one| one.depth == 1)
-    }
-
-    /// Those in each of which a lock is taken or a common counter counted up: the most ones first.
-    pub(crate) fn taken(all: &[Turns]) -> Vec<&Turns> {
-        /// The most loops that are tried.
+    /// Those to try, the best first: the outermost loop that holds most, and those in each of whose iterations a lock is
+    /// taken or a common counter counted up, the most iterations first; of each, whether something is taken.
+    pub(crate) fn to_try(all: &[Turns]) -> Vec<(&Turns, bool)> {
+        /// The most loops in which something is taken.
         const MOST: usize = 2;
-        let mut taken: Vec<&Turns> = all.iter().filter(|one| 2 * one.takes >= one.turns).collect();
+        let takes = |one: &&Turns| 2 * one.takes >= one.turns;
+        let mut taken: Vec<&Turns> = all.iter().filter(takes).collect();
         taken.sort_by_key(|one| std::cmp::Reverse(one.turns));
         taken.truncate(MOST);
-        taken
+        let outermost = all.iter().find(|one| one.depth == 1);
+        outermost.into_iter().chain(taken).map(|one| (one, takes(&one))).collect()
     }
 
     /// What is tried.

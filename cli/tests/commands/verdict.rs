@@ -107,7 +107,8 @@ fn what_a_dynamic_schedule_decided_is_no_verdict_and_the_iterations_are_given_be
 
 #[test]
 fn pieces_that_threads_took_in_steps_that_all_of_them_make_are_the_lanes_to_take() {
-    for flags in [&["-pthread"][..], &["-pthread", "-DLOCK"], &["-pthread", "-DEXCHANGE"]] {
+    let ways = [&["-pthread"][..], &["-DLOCK"], &["-DEXCHANGE"], &["-fopenmp"], &["-fopenmp", "-DLOCK"]];
+    for flags in ways {
         let traced = Traced::new("cli/tests/programs/steps_of_pieces.c", flags, &[]);
         let verdict = traced.verdict(&[]);
         assert_eq!((&verdict["holds"], &verdict["balance"]["is_chance"]), (&false.into(), &true.into()), "{verdict}");

@@ -1,6 +1,10 @@
 /* Threads that go through the same steps, and in each take pieces of work until there are none: with a counter; with
- * LOCK under a lock, with EXCHANGE by comparison. All but the first take two at most, as threads do that come late. */
+ * LOCK under a lock, with EXCHANGE by comparison. All but the first take two at most, as threads do that come late. With
+ * -fopenmp the threads are those of a parallel region. */
 #include <pthread.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
 
 enum { THREADS = 4, STEPS = 4, PIECES = 64 };
 
@@ -49,17 +53,22 @@ static void *work(void *id) {
 }
 
 int main(void) {
-    pthread_t threads[THREADS];
     pthread_barrier_init(&barrier, 0, THREADS);
+#ifdef _OPENMP
+#pragma omp parallel num_threads(THREADS)
+    work((void *)(long)omp_get_thread_num());
+#else
+    pthread_t threads[THREADS];
     for (long i = 0; i < THREADS; i++) {
         pthread_create(&threads[i], 0, work, (void *)i);
     }
-    int sum = 0;
     for (int i = 0; i < THREADS; i++) {
         pthread_join(threads[i], 0);
     }
+#endif
+    int sum = 0;
     for (int i = 0; i < STEPS * PIECES; i++) {
-        sum += lengths[0][i];
+        sum += lengths[i / PIECES][i % PIECES];
     }
     return sum == 0;
 }

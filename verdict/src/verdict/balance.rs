@@ -55,6 +55,11 @@ impl Schedule {
         if any(|name| name == "runtime.mstart" || name == "runtime.mstart0") {
             return Some(Schedule::Go);
         }
+        Schedule::taken(view)
+    }
+
+    /// What shows that threads may take pieces of work by the program's own means.
+    pub(crate) fn taken(view: &View) -> Option<Schedule> {
         if view.summary().waits_for_work {
             return Some(Schedule::Queue);
         }

@@ -63,6 +63,9 @@ pub struct Items {
     /// The same with lanes made to meet behind the lock that they wait for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub meeting: Option<f64>,
+    /// Whether a lock is taken in each of them, or a common counter counted up.
+    #[serde(skip)]
+    pub are_taken: bool,
     /// How many pieces the busiest thread ran, over the number that each would have if all had as many.
     pub dealt: f64,
 }
@@ -146,9 +149,13 @@ impl Verdict {
     pub(crate) fn of(case: &Case, source: &mut Source) -> Verdict {
         let Case { trace, view, program, outcome, figure, evidence, suggestions } = case;
         let coverage = Coverage::of(view.summary());
-        let balance = Balance::of(trace, view, outcome);
+        let mut balance = Balance::of(trace, view, outcome);
         let items = evidence.pieces();
         let took_unevenly = items.is_some_and(Items::are_dealt_unevenly);
+        if let Some(balance) = balance.as_mut().filter(|_| took_unevenly && items.is_some_and(|items| items.are_taken))
+        {
+            balance.schedule = balance.schedule.or_else(|| balance::Schedule::taken(view));
+        }
         let is_chance = balance.as_ref().is_some_and(|balance| balance.is_chance(took_unevenly));
         let locking =
             Locking::of(outcome, (evidence.locks.as_ref(), figure.machine.and_then(Machine::named)), view, source);

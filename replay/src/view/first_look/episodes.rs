@@ -10,8 +10,8 @@ use trace_format::{Pc, Seq, SyncFunction};
 
 use crate::EpisodeId;
 use crate::view::first_look::leagues::{Leagues, is_of_construct};
-use crate::view::first_look::seats::seats;
-use crate::view::first_look::survey::{Body, ThreadSurvey};
+use crate::view::first_look::seats::{Forker, seats};
+use crate::view::first_look::survey::{Body, Fork, ThreadSurvey};
 use crate::view::waits::conditions::number_rounds;
 use crate::view::waits::gatherings::{Rounds, Sections, number_gatherings};
 use crate::view::waits::hand_overs::HandOvers;
@@ -101,8 +101,13 @@ impl Episodes {
         };
         let (forks_alone, alone) = alone(threads, &launches, &forks);
         let launches_of: Vec<Vec<Option<EpisodeId>>> = of_bodies(true);
-        let of_thread = |(by, forks): (usize, Vec<EpisodeId>)| forks.into_iter().map(move |launch| (launch, by));
-        let forkers: FxHashMap<EpisodeId, usize> = forks.into_iter().enumerate().flat_map(of_thread).collect();
+        let of_thread = |(by, forks): (usize, Vec<EpisodeId>)| {
+            let thread = &threads[by];
+            let inside = |fork: &Fork| fork.inside.map(|body| &thread.bodies[body]).filter(|body| is_parallel(body));
+            let depth = move |fork: &Fork| inside(fork).map_or(0, |body| if body.outermost { 1 } else { 2 });
+            forks.into_iter().zip(&thread.forks).map(move |(launch, fork)| (launch, (by, depth(fork))))
+        };
+        let forkers: FxHashMap<EpisodeId, Forker> = forks.into_iter().enumerate().flat_map(of_thread).collect();
         let seats = seats(threads, &launches_of, &forkers);
         let inner = of_bodies(false);
         Episodes {
@@ -306,7 +311,6 @@ fn number_waits(
 
 #[cfg(test)]
 mod tests {
-    use super::super::survey::Fork;
     use super::*;
 
     fn wait(enter: u64, leave: Option<u64>) -> BarrierWait {

@@ -21,16 +21,19 @@ use crate::view::first_look::survey::ThreadSurvey;
 enum Seat {
     /// It has no number, has several, or forks its teams itself.
     Own,
-    /// This number behind the thread that forks all of its teams.
-    Behind(usize, usize),
+    /// This number behind the thread that forks all of its teams, from so deep inside of others.
+    Behind(Forker, usize),
 }
 
+/// A thread that forks teams, and inside of how many teams it does, up to two.
+pub(in crate::view) type Forker = (usize, u8);
+
 /// By thread, the first thread of its lane: itself, unless it goes on with another's. `launches` are those of outermost
-/// bodies, by thread and in order; `forkers` who forked each.
+/// bodies, by thread and in order; `forkers` who forked each, and where.
 pub(in crate::view) fn seats(
     threads: &[ThreadSurvey],
     launches: &[Vec<Option<EpisodeId>>],
-    forkers: &FxHashMap<EpisodeId, usize>,
+    forkers: &FxHashMap<EpisodeId, Forker>,
 ) -> Vec<usize> {
     let mut teams: BTreeMap<EpisodeId, Vec<usize>> = BTreeMap::new();
     for (t, of_thread) in launches.iter().enumerate() {
@@ -39,25 +42,26 @@ pub(in crate::view) fn seats(
     let mut seats: Vec<Option<Seat>> = vec![None; threads.len()];
     for (launch, team) in &teams {
         let Some(forker) = forkers.get(launch) else { continue };
-        for (number, t) in team.iter().filter(|t| *t != forker).enumerate() {
+        for (number, t) in team.iter().filter(|t| **t != forker.0).enumerate() {
             let seat = Seat::Behind(*forker, number + 1);
             seats[*t] = Some(seats[*t].filter(|known| *known != seat).map_or(seat, |_| Seat::Own));
         }
-        if team.contains(forker) {
-            seats[*forker] = Some(Seat::Own);
+        if team.contains(&forker.0) {
+            seats[forker.0] = Some(Seat::Own);
         }
     }
     let mut first: Vec<usize> = (0..threads.len()).collect();
     // By number and who forks, as its lane: the thread of the lane that came last, and its last body.
-    let mut last: BTreeMap<(usize, usize), Seq> = BTreeMap::new();
-    let mut lanes: BTreeMap<(usize, usize), usize> = BTreeMap::new();
+    let mut last: BTreeMap<(Forker, usize), Seq> = BTreeMap::new();
+    let mut lanes: BTreeMap<(Forker, usize), usize> = BTreeMap::new();
     // Who forks has a smaller number than whom it forks, in any trace that a program made.
     for (t, thread) in threads.iter().enumerate() {
-        let (Some(Seat::Behind(forker, number)), [begins, .., ends] | [begins @ ends]) = (seats[t], &thread.bodies[..])
+        let (Some(Seat::Behind((forker, depth), number)), [begins, .., ends] | [begins @ ends]) =
+            (seats[t], &thread.bodies[..])
         else {
             continue;
         };
-        let seat = (first[forker], number);
+        let seat = ((first[forker], depth), number);
         // Where they ran by turns, they are two lanes.
         if last.insert(seat, ends.enter).is_some_and(|last| last < begins.enter) {
             first[t] = lanes[&seat];
@@ -77,6 +81,11 @@ mod tests {
 
     /// Threads that run bodies at these times, each of the launch of that number.
     fn first_threads(ran: &[&[(u64, u32)]], forkers: &[(u32, usize)]) -> Vec<usize> {
+        let forkers: Vec<(u32, Forker)> = forkers.iter().map(|(launch, by)| (*launch, (*by, 0))).collect();
+        first_threads_of(ran, &forkers)
+    }
+
+    fn first_threads_of(ran: &[&[(u64, u32)]], forkers: &[(u32, Forker)]) -> Vec<usize> {
         let body = |(enter, _): &(u64, u32)| Body {
             function: SyncFunction::ParallelBody,
             object: 1,
@@ -117,5 +126,12 @@ mod tests {
         // Thread 1 works for a team of 0, and forks two teams in it, for each of which a thread is made.
         let ran: [&[(u64, u32)]; 4] = [&[(1, 0)], &[(2, 0)], &[(3, 1)], &[(6, 2)]];
         assert_eq!(first_threads(&ran, &[(0, 0), (1, 1), (2, 1)]), [0, 1, 2, 2]);
+    }
+
+    #[test]
+    fn a_number_of_a_nested_team_is_another_than_the_same_of_the_team_around_it() {
+        // Thread 1 works beside 0, which forks a team in theirs when it has begun its last body.
+        let ran: [&[(u64, u32)]; 3] = [&[(1, 0)], &[(2, 0)], &[(6, 1)]];
+        assert_eq!(first_threads_of(&ran, &[(0, (0, 0)), (1, (0, 1))]), [0, 1, 2]);
     }
 }

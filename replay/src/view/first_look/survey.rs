@@ -372,7 +372,7 @@ impl Surveyor {
             SyncFunction::ConditionWait | SyncFunction::SemaphoreWait => {
                 self.found.waits_for_others |= !self.bodies.is_empty();
             }
-            SyncFunction::MutexLock => self.found.takes_locks |= !self.bodies.is_empty(),
+            SyncFunction::MutexLock | SyncFunction::CriticalEnter => self.found.takes_locks |= !self.bodies.is_empty(),
             SyncFunction::ThreadJoin => {
                 self.join = seq;
                 self.joins_threads();

@@ -8,7 +8,10 @@ use super::loops::LoopPlan;
 use super::merging::{Merging, Trips};
 use super::spread::{Active, Recorder, Records, Spread};
 use crate::lanes::brief::Brief;
-use crate::{Batch, Control, Entry, Unit};
+use crate::{Batch, Control, Entry, LockId, Unit};
+
+/// Locks of loops that are counted: one that is taken in each turn is soon met.
+const MOST_LOCKS: usize = 4096;
 
 /// A loop that ran.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -27,8 +30,8 @@ pub struct LoopRan {
     pub instructions: u64,
     /// The same as a GPU's, in tenths.
     pub gpu_tenths: u64,
-    /// How often lanes took a lock in its turns, or the next number of a counter: where they do so in each turn, a turn
-    /// may be a piece of work that a thread took when it was free.
+    /// How often lanes took a lock in its turns, always the same one, or the next number of a counter: where they do so
+    /// in each turn, a turn may be a piece of work that a thread took when it was free.
     pub takes: u64,
     /// What it would be to make one loop of it and the one around it, where it is the only one there and holds none.
     pub merging: Option<Merging>,
@@ -78,6 +81,8 @@ pub(crate) struct LoopCounter {
     pub(super) briefs: Vec<Brief>,
     /// By segment: whether it counts up what all share.
     pub(super) counting: Vec<bool>,
+    /// How often a loop's turns took a lock, of some.
+    pub(super) locks: FxHashMap<(u32, LockId), u64>,
     /// The loops that the lane is in, the innermost last.
     pub(super) active: Vec<Active>,
     pub(super) level: u32,
@@ -93,7 +98,7 @@ impl LoopCounter {
                 Entry::Control(index) => match batch.controls[index] {
                     Control::Level(level) => self.level = level,
                     Control::Begin { .. } => self.leave_all(),
-                    Control::Acquire(_) => self.takes(),
+                    Control::Acquire(lock) => self.takes(lock),
                     _ => {}
                 },
                 Entry::Segment(id) => self.segment(id),
@@ -145,13 +150,19 @@ impl LoopCounter {
         self.recorder.iter_mut().for_each(|recorder| recorder.ran(brief.gpu.tenths));
         self.level = self.level.saturating_add_signed(i32::from(brief.level)).max(1);
         if self.counting[id.0 as usize] {
-            self.takes();
+            self.active.iter().for_each(|one| self.found[one.of as usize].takes += 1);
         }
     }
 
-    /// The lane takes a lock, or a number.
-    fn takes(&mut self) {
-        self.active.iter().for_each(|one| self.found[one.of as usize].takes += 1);
+    fn takes(&mut self, lock: LockId) {
+        for one in &self.active {
+            let has_room = self.locks.len() < MOST_LOCKS;
+            match self.locks.get_mut(&(one.of, lock)) {
+                Some(taken) => *taken += 1,
+                None if has_room => drop(self.locks.insert((one.of, lock), 1)),
+                None => {}
+            }
+        }
     }
 
     /// The lane is in no loop any more.
@@ -188,6 +199,7 @@ impl LoopCounter {
             own.instructions += other.instructions;
             own.gpu_tenths += other.gpu_tenths;
         }
+        other.locks.iter().for_each(|(key, taken)| *self.locks.entry(*key).or_default() += taken);
         if let (Some(own), Some(other)) = (&mut self.recorder, &other.recorder) {
             own.merge(other);
         }
@@ -210,6 +222,10 @@ impl LoopCounter {
 
     /// The loops that turned more than once each time, those with the most instructions first.
     pub fn finish(mut self) -> Vec<LoopRan> {
+        for ((of, _), taken) in &self.locks {
+            let takes = &mut self.found[*of as usize].takes;
+            *takes = (*takes).max(*taken);
+        }
         let arms = self.found.split_off(self.loops as usize);
         let spread = |number: usize| self.recorder.as_ref().and_then(|recorder| recorder.spread(number).cloned());
         let mut by_header: FxHashMap<Pc, LoopRan> = FxHashMap::default();

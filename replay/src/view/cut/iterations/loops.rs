@@ -328,6 +328,7 @@ impl<'a> LoopsOf<'a> {
             trips: vec![Trips::default(); ids.len()],
             briefs,
             counting: segments.iter().map(|(id, _)| view.counts_up(id)).collect(),
+            locks: FxHashMap::default(),
             active: Vec::new(),
             level: 1,
             recorder: None,
