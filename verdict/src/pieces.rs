@@ -158,8 +158,8 @@ impl Turns {
         all
     }
 
-    /// Those to try, the best first: the outermost loop that holds most, and those in each of whose iterations a lock is
-    /// taken or a common counter counted up, the most iterations first; of each, whether something is taken.
+    /// Those to try, the best first: the outermost loop that holds most, and those in each of whose iterations a lock
+    /// is taken or a common counter counted up, the most iterations first; of each, whether something is taken.
     pub(crate) fn to_try(all: &[Turns]) -> Vec<(&Turns, bool)> {
         /// The most loops in which something is taken.
         const MOST: usize = 2;

@@ -284,8 +284,8 @@ impl View {
         self.trace.module_of(pc).map(|module| module.role)
     }
 
-    /// Whether a segment of the program's own adds to a number in memory and knows the one that was there, as threads do
-    /// to number themselves, or to get the next piece of work. What takes away counts the users of something (C++'s
+    /// Whether a segment of the program's own adds to a number in memory and knows the one that was there, as threads
+    /// do to number themselves, or to get the next piece of work. What takes away counts the users of something (C++'s
     /// `shared_ptr`), and locks of the program's own are locks.
     #[must_use]
     pub fn counts_up(&self, id: SegmentId) -> bool {

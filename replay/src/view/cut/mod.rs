@@ -181,7 +181,8 @@ pub(super) fn loops_ran(view: &View, warp: usize, spreads: bool) -> Result<Vec<L
     let survey = Survey::new(view, true)?;
     let Some(loops) = LoopsOf::of(&survey.control_flow) else { return Ok(Vec::new()) };
     let briefs = Brief::with_costs(view.segments(), &|id| view.gpu_cost(id));
-    let counter = loops.count(view, briefs, spreads);
+    let counting = view.segments().iter().map(|(id, _)| view.counts_up(id)).collect();
+    let counter = loops.count(view.segments(), (briefs, counting), spreads);
     let generation = |lane: usize| view.lanes()[lane].generation;
     let numbers: Vec<usize> = (0..view.lanes().len()).collect();
     let launches = numbers.chunk_by(|a, b| generation(*a) == generation(*b)).flat_map(|of_one| of_one.chunks(warp));

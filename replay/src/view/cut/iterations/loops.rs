@@ -13,7 +13,7 @@ use super::spread::Recorder;
 use super::turns::Turns;
 use crate::Code;
 use crate::lanes::brief::Brief;
-use crate::view::{LoopTaken, View};
+use crate::view::LoopTaken;
 
 /// The natural loops of what lanes ran.
 pub(crate) struct LoopsOf<'a> {
@@ -315,9 +315,14 @@ impl<'a> LoopsOf<'a> {
         (self.first(id), self.back(id, segments, &segment_of_place(segments)))
     }
 
-    /// A count of all loops, with nothing counted yet; if their spread is asked for, of arms, too.
-    pub fn count(&self, view: &View, briefs: Vec<Brief>, spreads: bool) -> LoopCounter {
-        let segments = view.segments();
+    /// A count of all loops, with nothing counted yet; if their spread is asked for, of arms, too. `counting` tells by
+    /// segment whether it counts up what all share.
+    pub fn count(
+        &self,
+        segments: &SegmentTable,
+        (briefs, counting): (Vec<Brief>, Vec<bool>),
+        spreads: bool,
+    ) -> LoopCounter {
         let ids: Vec<LoopId> = self.loops.ids().collect();
         let turns: Vec<Turns> = ids.iter().map(|id| Turns::at_header(self, *id)).collect();
         let mut counter = LoopCounter {
@@ -327,7 +332,7 @@ impl<'a> LoopsOf<'a> {
             inside: self.inside_alone(&ids),
             trips: vec![Trips::default(); ids.len()],
             briefs,
-            counting: segments.iter().map(|(id, _)| view.counts_up(id)).collect(),
+            counting,
             locks: FxHashMap::default(),
             active: Vec::new(),
             level: 1,
