@@ -30,8 +30,8 @@ pub(crate) const ONLY_DIVERGENT: Parameter = Parameter {
     name: "only-divergent",
     values: Values::YesNo,
     default: 1,
-    help: "whether branches are left alone that the divergence analysis of the module proves uniform; if it knows no \
-           thread number there, no branch is",
+    help: "whether branches are left alone at which no warp parts, by the divergence analysis of the module; if it \
+           knows no thread number there, no branch is",
 };
 
 /// A branch whose paths a pass joined, and the block in which all of them come together.
