@@ -347,6 +347,36 @@ int main(int argc, char **argv) {
     assert_eq!(json["results"][0]["lanes"], 8, "{json}");
 }
 
+/// Two teams inside of another, one after the other, for which clang's runtime takes one thread of its pool.
+#[test]
+fn threads_of_a_pool_that_work_for_several_teams_are_no_lanes() {
+    const TURNS: &str = "
+#include <omp.h>
+__attribute__((noinline)) static long inside(long n) { long s = 0; for (long i = 0; i < n; i++) s += s ^ i; return s; }
+static long out[4];
+static void team(int outer, int argc) {
+    #pragma omp parallel num_threads(2)
+    out[outer * 2 + omp_get_thread_num()] += inside(1000 * argc);
+}
+int main(int argc, char **argv) {
+    (void)argv;
+    omp_set_max_active_levels(2);
+    #pragma omp parallel num_threads(2)
+    {
+        int outer = omp_get_thread_num();
+        if (outer == 0) team(outer, argc);
+        #pragma omp barrier
+        if (outer == 1) team(outer, argc);
+    }
+}";
+    for compiler in with_openmp() {
+        let is_of_pool = compiler[0] != GCC_OPENMP[0];
+        let verdict = Traced::text(TURNS, "turns.c", compiler).verdict();
+        assert_eq!(verdict["holds"], !is_of_pool, "{compiler:?}: {verdict}");
+        assert_eq!(verdict["warnings"].to_string().contains("KMP_HOT_TEAMS_MODE=1"), is_of_pool, "{verdict}");
+    }
+}
+
 /// What `--by region` lists.
 fn regions(traced: &Traced) -> Vec<String> {
     let json = traced.json(&["-H", "minpc", "--by", "region"]);

@@ -105,6 +105,7 @@ impl View {
         summary.waits_for_work = threads.iter().any(|thread| thread.waits_for_others);
         let task_runs = || threads.iter().flat_map(|thread| &thread.task_runs);
         summary.tasks = (task_runs().count(), task_runs().map(|run| run.instructions).sum());
+        summary.teams_are_mixed = plan.episodes.teams_are_mixed;
         summary.takes_locks = threads.iter().any(|thread| thread.takes_locks);
         if lanes.is_empty() {
             return Err(nothing_left(options, &summary));

@@ -291,6 +291,8 @@ impl Advisor<'_> {
         let schedule = balance.schedule?;
         let how = match schedule {
             Schedule::Dynamic => "use schedule(static, 1), which gives each thread every n-th iteration",
+            // What it would gain is not known; the warning says it.
+            Schedule::Teams => return None,
             Schedule::Go => "start one goroutine for each fixed share of the work, or take the pieces of work as lanes",
             Schedule::Tasks | Schedule::Pool | Schedule::Queue | Schedule::Counter | Schedule::Locks => {
                 "give each thread a fixed share of the pieces (thread t of n takes pieces t, t + n, ...)"

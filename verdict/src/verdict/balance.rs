@@ -27,6 +27,8 @@ pub enum Schedule {
     Dynamic,
     /// OpenMP's tasks, which whichever thread is free runs.
     Tasks,
+    /// Nested teams of OpenMP, whose threads clang's runtime takes from one pool.
+    Teams,
     /// The threads of a pool took tasks.
     Pool,
     /// Goroutines, which Go's scheduler puts on threads.
@@ -50,7 +52,8 @@ impl Schedule {
         let any = |is_it: fn(&str) -> bool| trace.symbols().iter().any(|symbol| is_it(&symbol.name));
         if region.starts_with("OpenMP parallel regions") {
             let is_of_tasks = are_tasks(view.summary()).then_some(Schedule::Tasks);
-            return is_of_tasks.or(any(deals_chunks).then_some(Schedule::Dynamic));
+            let is_of_teams = view.summary().teams_are_mixed.then_some(Schedule::Teams);
+            return is_of_tasks.or(is_of_teams).or(any(deals_chunks).then_some(Schedule::Dynamic));
         }
         if any(|name| name == "runtime.mstart" || name == "runtime.mstart0") {
             return Some(Schedule::Go);
@@ -73,13 +76,13 @@ impl Schedule {
     /// Whether this certainly decided, while recording, which lane ran what; else it may have.
     #[must_use]
     pub fn is_sure(self) -> bool {
-        matches!(self, Schedule::Dynamic | Schedule::Tasks | Schedule::Pool | Schedule::Go)
+        matches!(self, Schedule::Dynamic | Schedule::Tasks | Schedule::Teams | Schedule::Pool | Schedule::Go)
     }
 
     /// Whether threads that are even are so by chance, if there are pieces of work.
     #[must_use]
     pub fn deals_out(self) -> bool {
-        matches!(self, Schedule::Tasks | Schedule::Pool | Schedule::Go | Schedule::Queue)
+        matches!(self, Schedule::Tasks | Schedule::Teams | Schedule::Pool | Schedule::Go | Schedule::Queue)
     }
 
     /// How it gave out work, as the beginning of a sentence.
@@ -88,11 +91,25 @@ impl Schedule {
         match self {
             Schedule::Dynamic => "an OpenMP schedule that gives a chunk to whichever thread is free",
             Schedule::Tasks => "OpenMP tasks, which whichever thread is free runs",
+            Schedule::Teams => "nested OpenMP teams, for which clang's runtime takes threads from one pool",
             Schedule::Pool => "a pool whose threads take the next task when they are free",
             Schedule::Go => "Go's scheduler, which puts goroutines on whichever thread is free",
             Schedule::Queue => "threads that wait for work, as for a common queue",
             Schedule::Locks => "threads that take locks, as for a common queue",
             Schedule::Counter => "threads that increment a common counter, as for the next piece of work",
+        }
+    }
+}
+
+impl Schedule {
+    /// By what each thread gets the same in every recording.
+    #[must_use]
+    pub(crate) fn remedy(self) -> &'static str {
+        match self {
+            Schedule::Teams => {
+                "record it with KMP_HOT_TEAMS_MAX_LEVEL=9 KMP_HOT_TEAMS_MODE=1, by which nested teams keep their threads"
+            }
+            _ => "give each thread a fixed share",
         }
     }
 }
@@ -144,7 +161,7 @@ impl Balance {
     #[must_use]
     pub fn is_chance(&self, took_unevenly: bool) -> bool {
         // A thread that goes from one piece of the program to another is none of them, however even the threads are.
-        matches!(self.schedule, Some(Schedule::Go | Schedule::Tasks))
+        matches!(self.schedule, Some(Schedule::Go | Schedule::Tasks | Schedule::Teams))
             || self.is_uneven() && self.schedule.is_some_and(|schedule| schedule.is_sure() || took_unevenly)
     }
 

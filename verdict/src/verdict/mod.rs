@@ -415,7 +415,8 @@ fn warnings(
         match (balance.schedule, balance.is_uneven()) {
             (Some(schedule), true) if schedule.is_sure() => all.push(format!(
                 "{uneven}. Another recording has other lanes: `trace --repeat 5` and `replay` of all five show the \
-                 spread. For a stable figure, give each thread a fixed share{as_lanes}."
+                 spread. For a stable figure, {}{as_lanes}.",
+                schedule.remedy()
             )),
             (Some(schedule), true) => all.push(format!(
                 "{uneven}. There are {}: then which lane ran what was decided while recording. `trace --repeat 5` and \
@@ -423,8 +424,10 @@ fn warnings(
                 schedule.phrase()
             )),
             (Some(schedule), false) if schedule.is_sure() => all.push(format!(
-                "{} decided while recording which lane ran what; another recording may differ{as_lanes}.",
-                schedule.phrase()
+                "{} decided while recording which lane ran what; another recording may differ. For a stable figure, \
+                 {}{as_lanes}.",
+                schedule.phrase(),
+                schedule.remedy()
             )),
             _ => {}
         }

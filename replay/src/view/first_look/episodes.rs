@@ -10,7 +10,7 @@ use trace_format::{Pc, Seq, SyncFunction};
 
 use crate::EpisodeId;
 use crate::view::first_look::leagues::{Leagues, is_of_construct};
-use crate::view::first_look::seats::{Forker, seats};
+use crate::view::first_look::seats::{Forker, Seats, seats};
 use crate::view::first_look::survey::{Body, Fork, ThreadSurvey};
 use crate::view::waits::conditions::number_rounds;
 use crate::view::waits::gatherings::{Rounds, Sections, number_gatherings};
@@ -71,6 +71,8 @@ pub(in crate::view) struct Episodes {
     pub leagues: Leagues,
     /// By thread, the first thread of its lane, where lanes are numbers in teams.
     pub seats: Vec<usize>,
+    /// Whether a thread of the runtime's one pool worked in several teams, under numbers that chance gave it.
+    pub teams_are_mixed: bool,
 }
 
 impl Episodes {
@@ -108,7 +110,8 @@ impl Episodes {
             forks.into_iter().zip(&thread.forks).map(move |(launch, fork)| (launch, (by, depth(fork))))
         };
         let forkers: FxHashMap<EpisodeId, Forker> = forks.into_iter().enumerate().flat_map(of_thread).collect();
-        let seats = seats(threads, &launches_of, &forkers);
+        let Seats { first, are_mixed } = seats(threads, &launches_of, &forkers);
+        let is_nested = forkers.values().any(|(_, depth)| *depth > 0);
         let inner = of_bodies(false);
         Episodes {
             waits,
@@ -124,7 +127,8 @@ impl Episodes {
             is_unsure,
             forks: forkers.into_keys().collect(),
             leagues,
-            seats,
+            seats: first,
+            teams_are_mixed: pool_is_one && is_nested && are_mixed,
         }
     }
 }

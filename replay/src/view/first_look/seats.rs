@@ -28,13 +28,21 @@ enum Seat {
 /// A thread that forks teams, and inside of how many teams it does, up to two.
 pub(in crate::view) type Forker = (usize, u8);
 
-/// By thread, the first thread of its lane: itself, unless it goes on with another's. `launches` are those of outermost
-/// bodies, by thread and in order; `forkers` who forked each, and where.
+/// What is known of them.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::view) struct Seats {
+    /// By thread, the first thread of its lane: itself, unless it goes on with another's.
+    pub first: Vec<usize>,
+    /// Whether one thread had several seats, in teams that others forked.
+    pub are_mixed: bool,
+}
+
+/// `launches` are those of outermost bodies, by thread and in order; `forkers` who forked each, and where.
 pub(in crate::view) fn seats(
     threads: &[ThreadSurvey],
     launches: &[Vec<Option<EpisodeId>>],
     forkers: &FxHashMap<EpisodeId, Forker>,
-) -> Vec<usize> {
+) -> Seats {
     let mut teams: BTreeMap<EpisodeId, Vec<usize>> = BTreeMap::new();
     for (t, of_thread) in launches.iter().enumerate() {
         of_thread.iter().flatten().for_each(|launch| teams.entry(*launch).or_default().push(t));
@@ -46,6 +54,10 @@ pub(in crate::view) fn seats(
             let seat = Seat::Behind(*forker, number + 1);
             seats[*t] = Some(seats[*t].filter(|known| *known != seat).map_or(seat, |_| Seat::Own));
         }
+    }
+    let are_mixed = seats.contains(&Some(Seat::Own));
+    for (launch, team) in &teams {
+        let Some(forker) = forkers.get(launch) else { continue };
         if team.contains(&forker.0) {
             seats[forker.0] = Some(Seat::Own);
         }
@@ -69,7 +81,7 @@ pub(in crate::view) fn seats(
             lanes.insert(seat, t);
         }
     }
-    first
+    Seats { first, are_mixed }
 }
 
 #[cfg(test)]
@@ -86,6 +98,10 @@ mod tests {
     }
 
     fn first_threads_of(ran: &[&[(u64, u32)]], forkers: &[(u32, Forker)]) -> Vec<usize> {
+        seats_of(ran, forkers).first
+    }
+
+    fn seats_of(ran: &[&[(u64, u32)]], forkers: &[(u32, Forker)]) -> Seats {
         let body = |(enter, _): &(u64, u32)| Body {
             function: SyncFunction::ParallelBody,
             object: 1,
@@ -133,5 +149,12 @@ mod tests {
         // Thread 1 works beside 0, which forks a team in theirs when it has begun its last body.
         let ran: [&[(u64, u32)]; 3] = [&[(1, 0)], &[(2, 0)], &[(6, 1)]];
         assert_eq!(first_threads_of(&ran, &[(0, (0, 0)), (1, (0, 1))]), [0, 1, 2]);
+    }
+
+    #[test]
+    fn a_thread_that_works_for_two_forkers_has_several_seats() {
+        let ran: [&[(u64, u32)]; 3] = [&[(1, 0)], &[(2, 0)], &[(3, 1), (5, 2)]];
+        let seats = |second: Forker| seats_of(&ran, &[(0, (0, 0)), (1, (0, 1)), (2, second)]);
+        assert_eq!((seats((1, 1)).are_mixed, seats((0, 1)).are_mixed), (true, false));
     }
 }
