@@ -141,8 +141,8 @@ pub struct Summary {
     /// Whether threads waited on a condition variable or a semaphore in what they were started for, as those do that
     /// take their work from a common queue.
     pub waits_for_work: bool,
-    /// Whether a thread worked in several teams of nested OpenMP regions, as clang's runtime takes threads from one pool:
-    /// chance decided for whom.
+    /// Whether a thread worked in several teams of nested OpenMP regions, as clang's runtime takes threads from one
+    /// pool: chance decided for whom.
     pub teams_are_mixed: bool,
     /// Whether threads took mutexes in what they were started for, as those do that take their work from a common queue
     /// which is never empty.
