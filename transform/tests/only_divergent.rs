@@ -89,14 +89,16 @@ fn tails_are_left() {
     left_where_lanes_agree("tail-merge", [&one, &shared.replace("{}", "y")]);
 }
 
+/// Work on `%a` that gives this value.
+fn arm(v: &str, by: u32) -> String {
+    format!(
+        "%{v}1 = sdiv i32 %a, {by}\n  %{v}2 = mul i32 %{v}1, %{v}1\n  %{v}3 = xor i32 %{v}2, %a
+  %{v}4 = sdiv i32 %{v}3, 77\n  %{v} = sub i32 %{v}4, %{v}2"
+    )
+}
+
 #[test]
 fn arms_are_left() {
-    let arm = |v: &str, by: u32| {
-        format!(
-            "%{v}1 = sdiv i32 %a, {by}\n  %{v}2 = mul i32 %{v}1, %{v}1\n  %{v}3 = xor i32 %{v}2, %a
-  %{v}4 = sdiv i32 %{v}3, 77\n  %{v} = sub i32 %{v}4, %{v}2"
-        )
-    };
     left_where_lanes_agree("branch-fusion", [&arm("x", 3), &arm("y", 9)]);
 }
 
@@ -164,18 +166,10 @@ define KIND void @kernel(ptr addrspace(1) %out) {
   %c = icmp ult i32 %t, BOUND
   br i1 %c, label %one, label %other
 one:
-  %x1 = sdiv i32 %a, 3
-  %x2 = mul i32 %x1, %x1
-  %x3 = xor i32 %x2, %a
-  %x4 = sdiv i32 %x3, 77
-  %x = sub i32 %x4, %x2
+  ONE
   br label %join
 other:
-  %y1 = sdiv i32 %a, 9
-  %y2 = mul i32 %y1, %y1
-  %y3 = xor i32 %y2, %a
-  %y4 = sdiv i32 %y3, 77
-  %y = sub i32 %y4, %y2
+  OTHER
   br label %join
 join:
   %v = phi i32 [ %x, %one ], [ %y, %other ]
@@ -184,8 +178,9 @@ join:
 }
 declare i32 @NUMBER()
 ";
+    let kernel = KERNEL.replace("ONE", &arm("x", 3)).replace("OTHER", &arm("y", 9));
     let nvidia = |bound: &str, second: &str| {
-        let text = KERNEL.replace("KIND", "ptx_kernel").replace("NUMBER", "llvm.nvvm.read.ptx.sreg.tid.x");
+        let text = kernel.replace("KIND", "ptx_kernel").replace("NUMBER", "llvm.nvvm.read.ptx.sreg.tid.x");
         let text = format!(
             "target triple = \"nvptx64-nvidia-cuda\"\n{text}
 declare i32 @llvm.nvvm.read.ptx.sreg.tid.y()
@@ -196,7 +191,7 @@ declare i32 @llvm.nvvm.read.ptx.sreg.tid.y()
         text.replace("SECOND", second).replace("BOUND", bound)
     };
     let amd = |bound: &str| {
-        let text = KERNEL.replace("KIND", "amdgpu_kernel").replace("NUMBER", "llvm.amdgcn.workitem.id.x");
+        let text = kernel.replace("KIND", "amdgpu_kernel").replace("NUMBER", "llvm.amdgcn.workitem.id.x");
         format!("target triple = \"amdgcn-amd-amdhsa\"\n{text}").replace("SECOND", "").replace("BOUND", bound)
     };
     let pass = "branch-fusion";

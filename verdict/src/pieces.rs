@@ -164,10 +164,12 @@ impl Turns {
         /// The most loops in which something is taken.
         const MOST: usize = 2;
         let takes = |one: &&Turns| 2 * one.takes >= one.turns;
-        let mut taken: Vec<&Turns> = all.iter().filter(takes).collect();
+        let outermost = all.iter().position(|one| one.depth == 1);
+        let others = all.iter().enumerate().filter(|(place, _)| Some(*place) != outermost).map(|(_, one)| one);
+        let mut taken: Vec<&Turns> = others.filter(takes).collect();
         taken.sort_by_key(|one| std::cmp::Reverse(one.turns));
         taken.truncate(MOST);
-        let outermost = all.iter().find(|one| one.depth == 1);
+        let outermost = outermost.map(|place| &all[place]);
         outermost.into_iter().chain(taken).map(|one| (one, takes(&one))).collect()
     }
 

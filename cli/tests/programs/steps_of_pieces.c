@@ -1,6 +1,6 @@
 /* Threads that go through the same steps, and in each take pieces of work until there are none: with a counter; with
- * LOCK under a lock, with EXCHANGE by comparison. All but the first take two at most, as threads do that come late. With
- * -fopenmp the threads are those of a parallel region. */
+ * LOCK under a lock, with EXCHANGE by comparison. All but the first take two at most, as threads do that come late.
+ * With -fopenmp the threads are those of a parallel region. */
 #include <pthread.h>
 #ifdef _OPENMP
 #include <omp.h>

@@ -99,15 +99,14 @@ impl Schedule {
             Schedule::Counter => "threads that increment a common counter, as for the next piece of work",
         }
     }
-}
 
-impl Schedule {
     /// By what each thread gets the same in every recording.
     #[must_use]
     pub(crate) fn remedy(self) -> &'static str {
         match self {
             Schedule::Teams => {
-                "record it with KMP_HOT_TEAMS_MAX_LEVEL=9 KMP_HOT_TEAMS_MODE=1, by which nested teams keep their threads"
+                "record it with KMP_HOT_TEAMS_MAX_LEVEL=9 KMP_HOT_TEAMS_MODE=1, by which nested teams keep their \
+                 threads"
             }
             _ => "give each thread a fixed share",
         }

@@ -154,6 +154,7 @@ impl Verdict {
         let took_unevenly = items.is_some_and(Items::are_dealt_unevenly);
         if let Some(balance) = balance.as_mut().filter(|_| took_unevenly && items.is_some_and(|items| items.are_taken))
         {
+            // In a region threads may take pieces beside what OpenMP deals out.
             balance.schedule = balance.schedule.or_else(|| balance::Schedule::taken(view));
         }
         let is_chance = balance.as_ref().is_some_and(|balance| balance.is_chance(took_unevenly));
