@@ -96,6 +96,17 @@ static __attribute__((noinline)) void meet(struct meeting *at) {
 }
 #endif
 
+#if WAIT == 13
+/* Longer, the more often it was called before: each doubling of that is another way through the code. */
+static __attribute__((noinline)) void rest(unsigned turns) {
+    int doublings = 0;
+    for (unsigned left = turns; left >>= 1;) doublings++;
+    if (turns > 4096) sched_yield();
+    else if (turns > 16)
+        for (int i = 0; i < doublings; i++) __asm__ volatile("nop");
+}
+#endif
+
 static void barrier(int thread, int now) {
 #if WAIT == 0 /* plain memory */
     (void)thread;
@@ -135,6 +146,10 @@ static void barrier(int thread, int now) {
 #elif WAIT == 12 /* a barrier of its own object, of two phases, that spins for a short while and then blocks */
     (void)thread, (void)now;
     meet(&both);
+#elif WAIT == 13 /* less and less often */
+    (void)thread;
+    arrive(now);
+    for (unsigned turns = 1; phase == now; turns++) rest(turns);
 #else /* a lock that is tried, held for long enough that others must wait for it */
     static const struct timespec while_held = { 0, 200000 };
     (void)thread;

@@ -15,6 +15,7 @@ static int table[LENGTH];
 static char text[LENGTH + 1];
 static volatile int flag, limit = LENGTH;
 static volatile int late_flag;
+static volatile int tide, has_seen_tides;
 static volatile int lefts[THREADS] = {5, 3}, owns[THREADS] = {0, 1};
 static long results[THREADS][8];
 static long copied[THREADS][2];
@@ -117,14 +118,36 @@ static __attribute__((noinline)) void breaks(const volatile int *own) {
         if (*own) break;
 }
 
+/* Looks the more rarely, the longer it waits, and counts how often. */
+static __attribute__((noinline)) long rests(void) {
+    long polled = 0;
+    while (flag < 2) {
+        polled++;
+        if (polled > 16) __asm__ volatile("nop");
+        if (polled > 64) __asm__ volatile("nop; nop");
+    }
+    return polled;
+}
+
+/* Goes either way by memory that another thread changes, and is done a number of times. */
+static __attribute__((noinline)) void delays_in_two_ways(void) {
+    for (int i = 0; i < 20 * LENGTH; i++) {
+        if (tide) __asm__ volatile("nop");
+        if (i & 64) __asm__ volatile("nop; nop");
+    }
+}
+
 static void *work(void *argument) {
     long *result = results[(long)argument];
     __atomic_fetch_add(&started, 1, __ATOMIC_SEQ_CST);
     result[0] = polls();
+    result[6] = rests();
     result[1] = listed(nodes, LENGTH + 1);
     result[2] = holds(table, LENGTH, LENGTH + 1);
     result[3] = length_of(text);
     delays();
+    delays_in_two_ways();
+    has_seen_tides = 1;
     beats_on();
     pauses_and_writes(&result[4]);
     steals();
@@ -146,6 +169,9 @@ int main(void) {
     while (__atomic_load_n(&started, __ATOMIC_SEQ_CST) < THREADS) { }
     for (volatile int i = 0; i < 20000; i++) { }
     flag = 1;
+    for (volatile int i = 0; i < 20000; i++) { }
+    flag = 2;
+    for (unsigned i = 0; !has_seen_tides; i++) tide = i >> 8 & 1;
     for (int i = 0; i < THREADS; i++) pthread_join(threads[i], 0);
     return 0;
 }

@@ -55,7 +55,12 @@ pub(super) fn judge(segments: &Turn, code: &Code) -> Option<Candidate> {
     let decoded = decoded?;
     let is_named = segments.iter().any(|segment| code.is_named(*segment));
     // Where a turn begins decides whether a slot is written before it is read: any beginning will do.
-    let mut candidate = heads(segments, code.table).take(MOST_HEADS).find_map(|head| {
+    // One within a loop that it goes through is the worst.
+    let times = |head: &usize| segments.iter().filter(|segment| **segment == segments[*head]).count();
+    let mut beginnings: Vec<usize> = heads(segments, code.table).collect();
+    beginnings.sort_by_key(times);
+    beginnings.truncate(MOST_HEADS);
+    let mut candidate = beginnings.into_iter().find_map(|head| {
         let mut turn = decoded.clone();
         turn.rotate_left(head);
         let mut effects = loop_effects::effects(&turn, code)?;
@@ -87,6 +92,7 @@ pub(super) fn judge(segments: &Turn, code: &Code) -> Option<Candidate> {
         carries: effects.as_ref().is_none_or(|effects| effects.carried != 0),
         is_endless: effects.as_ref().is_some_and(|effects| effects.is_endless),
         exits,
+        by_memory: effects.as_ref().map_or_else(Vec::new, |effects| effects.by_memory(segments)),
         left_by_memory,
         head: table[segments[head]].start(),
         ..Found::default()

@@ -1,7 +1,7 @@
 //! A turn as a ring of segments, and what threads made of it.
 
 use heuristics::{SegmentId, SegmentTable};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::Pc;
 
 /// The most segments of a turn.
@@ -29,6 +29,14 @@ pub(crate) struct Found {
     /// The branches that follow from memory whose address stands in the code, and where they lead out of it, unless
     /// what it carries is read there.
     pub(super) exits: Vec<(SegmentId, Pc)>,
+    /// The segments whose branches follow from memory, and from nothing that it carries.
+    pub(super) by_memory: Vec<SegmentId>,
+    /// Those of them at which a thread left it.
+    pub(super) left_at: FxHashSet<SegmentId>,
+    /// The turns of the same loop with which a thread went on, with what it carries; and where its way parted from
+    /// theirs.
+    pub(super) went_on_at: FxHashSet<SegmentId>,
+    pub(super) went_on_with: FxHashSet<Turn>,
     /// The program writes where it looks; or a thread left it since memory had changed, came by and did not stay, or
     /// waited in the kernel behind it.
     pub(super) left_by_memory: bool,
@@ -50,9 +58,25 @@ impl Found {
         !self.waits() && !self.lives_on
     }
 
+    /// A thread has left this turn behind this segment of it, and went on with one of the same loop.
+    pub(super) fn goes_on(&mut self, left_at: usize, turn: &Turn, with: &Turn) {
+        let step = |turn: &Turn, at: usize| (turn[at], turn[(at + 1) % turn.len()]);
+        let way = step(turn, left_at);
+        if !(0..with.len()).any(|at| step(with, at) == way) {
+            self.went_on_at.insert(turn[left_at]);
+        }
+        if !self.went_on_with.contains(with) {
+            self.went_on_with.insert(with.clone());
+        }
+    }
+
     pub(super) fn add(&mut self, other: &Found) {
         self.head = other.head;
         self.exits.clone_from(&other.exits);
+        self.by_memory.clone_from(&other.by_memory);
+        self.left_at.extend(&other.left_at);
+        self.went_on_at.extend(&other.went_on_at);
+        self.went_on_with.extend(other.went_on_with.iter().cloned());
         self.instructions += other.instructions;
         self.repeats |= other.repeats;
         self.carries |= other.carries;
@@ -70,6 +94,17 @@ pub(crate) type Turns = FxHashMap<Turn, Found>;
 /// Whether a branch with these ways could have gone there.
 pub(crate) fn leads_to(ways: Option<[Pc; 2]>, to: Option<Pc>) -> bool {
     ways.zip(to).is_some_and(|(ways, to)| ways.contains(&to))
+}
+
+/// Whether a turn can be told from the next one at this segment of it: in a loop that it goes through, it cannot, since
+/// a way from one iteration of that to another one has the form of a turn that makes fewer of them.
+pub(super) fn begins(segment: SegmentId, turn: &[SegmentId]) -> bool {
+    let times = |one: &SegmentId| turn.iter().filter(|other| *other == one).count();
+    match times(&segment) {
+        0 => false,
+        1 => true,
+        _ => turn.iter().all(|one| times(one) > 1),
+    }
 }
 
 /// Where a turn can be entered: the places of segments to which the thread jumps, rather than falls through.

@@ -1,14 +1,17 @@
 //! One thread is followed, segment by segment: which turns it makes, how it leaves them, and whether what they carry is
 //! read later.
 
+mod links;
+mod watching;
+
 use heuristics::SegmentId;
 use rustc_hash::{FxHashMap, FxHashSet};
-use trace_format::{BlockId, Pc, SpEffect};
+use trace_format::{BlockId, Pc};
 
 use super::candidate::{Candidate, Going, Met};
 use super::code::{Code, bit};
 use super::cycle::{MOST_SEGMENTS, Turn, Turns, canonical, leads_to};
-use super::live_out::{EVERYTHING, LiveOut, follow};
+use super::live_out::LiveOut;
 use super::lone::Passes;
 use super::registers::Registers;
 
@@ -50,6 +53,8 @@ pub(crate) struct Follower<'a> {
     known: FxHashMap<Turn, Met>,
     /// By segments, in the one form of all ways around a ring: none where it is work.
     by_segments: FxHashMap<Turn, Option<usize>>,
+    /// By segment: of how many segments the shortest way was from it back to it.
+    shortest: Vec<usize>,
     /// By segment: how many turns began at it that are none that wait.
     refused: Vec<u32>,
     /// By block: whether all of its segments were refused so often that they are no longer looked at.
@@ -59,6 +64,8 @@ pub(crate) struct Follower<'a> {
     going: Option<Going>,
     watched: Vec<LiveOut>,
     watching: Registers,
+    /// Whether one of those was read since the thread has left its turn, and the thread may yet come back to it.
+    has_reads: bool,
     /// Whether the thread was in a function that is no part of any turn.
     was_elsewhere: bool,
     /// The turn that it left last, and for how many more blocks that counts.
@@ -80,12 +87,14 @@ impl<'a> Follower<'a> {
             candidates: Vec::new(),
             known: FxHashMap::default(),
             by_segments: FxHashMap::default(),
+            shortest: vec![usize::MAX; code.table.len()],
             refused: vec![0; code.table.len()],
             all_refused: vec![false; code.block_count()],
             passes: Passes::new(code),
             going: None,
             watched: Vec::new(),
             watching: 0,
+            has_reads: false,
             was_elsewhere: false,
             left: (0, 0),
         }
@@ -104,10 +113,11 @@ impl<'a> Follower<'a> {
         }
         if self.going.is_none() && self.watching == 0 && !self.code.can_block_wait(block) {
             self.went(segments[0]);
-            self.forget();
+            self.forget_before(segments[0]);
             return;
         }
-        if self.going.is_none() && self.watching == 0 && !self.was_elsewhere && self.passes(block, segments) {
+        let is_free = self.going.is_none() && self.watching == 0 && !self.has_reads && !self.was_elsewhere;
+        if is_free && self.passes(block, segments) {
             return;
         }
         self.catch_up();
@@ -177,6 +187,7 @@ impl<'a> Follower<'a> {
     fn shorten(&mut self) {
         self.run.clear();
         self.number += 1;
+        self.take_reads_for_work();
         let count = |(block, first): &(BlockId, usize)| self.code.table.of_block(*block).len() - first;
         let mut left = 0;
         let kept = self.behind.iter().rposition(|part| {
@@ -223,27 +234,6 @@ impl<'a> Follower<'a> {
         }
     }
 
-    /// The thread is back from such a function, which has taken its return address from the stack.
-    fn come_back(&mut self) {
-        self.was_elsewhere = false;
-        for watched in &mut self.watched {
-            let slots = self.candidates[watched.turn].effects.as_ref().map_or(&[][..], |effects| &effects.slots);
-            watched.move_to(watched.sp + 8, slots);
-        }
-        self.end_watching();
-    }
-
-    /// It is not known where the stack pointer is: what it finds can no longer be followed.
-    pub fn lose_stack(&mut self) {
-        for watched in self.watched.iter().filter(|watched| watched.registers & watched.in_stack != 0) {
-            // It will be watched another time.
-            let candidate = &mut self.candidates[watched.turn];
-            candidate.left = candidate.left.saturating_sub(1);
-        }
-        self.watched.retain(|watched| watched.registers & watched.in_stack == 0);
-        self.watching = self.watched.iter().fold(0, |all, watched| all | watched.wants());
-    }
-
     fn segments(&mut self, mut segments: &[SegmentId]) {
         if self.was_elsewhere {
             self.come_back();
@@ -262,7 +252,7 @@ impl<'a> Follower<'a> {
             self.passes.go_on(&self.run, self.code);
             self.went(*first);
             if !self.code.can_wait(*first) {
-                self.forget();
+                self.forget_before(*first);
             } else if self.begins_turn(*first) {
                 continue;
             } else {
@@ -299,8 +289,10 @@ impl<'a> Follower<'a> {
 
     fn push(&mut self, segment: SegmentId) {
         if self.run.len() == 4 * MOST_SEGMENTS {
-            let kept = self.run.split_off(3 * MOST_SEGMENTS);
-            self.forget();
+            let cut = 3 * MOST_SEGMENTS;
+            let kept = self.run.split_off(cut);
+            self.cut_off(cut);
+            self.forget_run();
             kept.into_iter().for_each(|segment| self.push(segment));
         }
         self.last[segment.0 as usize] = (self.run.len() as u32, self.number);
@@ -321,12 +313,17 @@ impl<'a> Follower<'a> {
     #[inline]
     fn forget(&mut self) {
         if self.seen != 0 {
-            self.run.clear();
-            self.behind.clear();
-            self.latest = None;
-            (self.behind_count, self.seen) = (0, 0);
-            self.number += 1;
+            self.forget_run();
         }
+        self.take_reads_for_work();
+    }
+
+    fn forget_run(&mut self) {
+        self.run.clear();
+        self.behind.clear();
+        self.latest = None;
+        (self.behind_count, self.seen) = (0, 0);
+        self.number += 1;
     }
 
     /// Before this segment: whether the way since it ran before is a turn that could be waiting, and begins again.
@@ -336,6 +333,11 @@ impl<'a> Follower<'a> {
         if number != self.number || self.run.get(at) != Some(&segment) || self.run.len() - at > MOST_SEGMENTS {
             return false;
         }
+        if !self.watched.is_empty() {
+            self.link(at);
+        }
+        let shortest = &mut self.shortest[segment.0 as usize];
+        *shortest = (*shortest).min(self.run.len() - at);
         if self.refused[segment.0 as usize] >= MOST_REFUSED {
             return false;
         }
@@ -357,11 +359,24 @@ impl<'a> Follower<'a> {
             self.refused[segment.0 as usize] += 1;
             return false;
         };
-        self.candidates[turn].found.instructions += self.candidates[turn].instructions;
         let (before, way) = self.run.split_at(at);
         let times = before.rchunks(way.len()).take_while(|earlier| *earlier == way).count() as u64;
+        // In a loop that a turn goes through, the way from its last iteration to the first one of the next turn is as
+        // long as a turn that goes through it once.
+        if times == 0 && self.shortest[segment.0 as usize] < way.len() {
+            return false;
+        }
+        if !self.watched.is_empty() {
+            self.go_on_with(turn, head, at - times as usize * (self.run.len() - at));
+            self.take_reads_for_work();
+        }
+        self.candidates[turn].found.instructions += self.candidates[turn].instructions;
         self.going = Some(Going { turn, head, next: head, times, blocks: FxHashMap::default() });
+        let before = at.saturating_sub(self.run.len() - at);
         self.run.truncate(at);
+        for (place, segment) in self.run.iter().enumerate().skip(before) {
+            self.last[segment.0 as usize] = (place as u32, self.number);
+        }
         self.latest = self.run.last().copied();
         true
     }
@@ -369,22 +384,25 @@ impl<'a> Follower<'a> {
     /// What the way from this place of the run is.
     fn judge(&mut self, from: usize) -> Met {
         let way: Turn = self.run[from..].into();
-        let turn = canonical(&way, self.code.table).and_then(|(segments, head)| {
-            // One that is work is met once for each of its segments: it is judged once all the same.
-            let known = self.by_segments.get(&segments).copied();
-            let turn = known.unwrap_or_else(|| {
-                let candidate = self.code.candidate(&segments).map(|candidate| {
-                    self.candidates.push(candidate);
-                    self.candidates.len() - 1
-                });
-                self.by_segments.insert(segments, candidate);
-                candidate
-            });
-            Some(Met::Turn(turn?, head))
-        });
-        let met = turn.unwrap_or(Met::Work);
+        let met = self.turn_of(&way).map_or(Met::Work, |(turn, head)| Met::Turn(turn, head));
         self.known.insert(way, met);
         met
+    }
+
+    /// The turn that a way is, and where in it the way begins; none where it is work.
+    fn turn_of(&mut self, way: &Turn) -> Option<(usize, usize)> {
+        let (segments, head) = canonical(way, self.code.table)?;
+        // One that is work is met once for each of its segments: it is judged once all the same.
+        let known = self.by_segments.get(&segments).copied();
+        let turn = known.unwrap_or_else(|| {
+            let candidate = self.code.candidate(&segments).map(|candidate| {
+                self.candidates.push(candidate);
+                self.candidates.len() - 1
+            });
+            self.by_segments.insert(segments, candidate);
+            candidate
+        });
+        Some((turn?, head))
     }
 
     /// The thread leaves the turn that it went on making, for this segment.
@@ -402,16 +420,12 @@ impl<'a> Follower<'a> {
             // The stack pointer was followed up to the turn's head.
             let moved = effects.behind[left].sp - effects.behind[(head + count - 1) % count].sp;
             self.watched.iter_mut().for_each(|watched| watched.sp += moved);
-            if to.is_some() && repeats {
-                candidate.found.left_by_memory |= effects.behind[left].by_memory;
+            if to.is_some() && repeats && effects.behind[left].by_memory {
+                candidate.found.left_at.insert(candidate.segments[left]);
             }
-            candidate.left += 1;
-            if effects.carried != 0 && !candidate.found.lives_on && candidate.left <= MOST_WATCHED {
-                let watched = effects.watched(turn, left);
-                self.watching |= watched.wants();
-                self.watched.push(watched);
-            }
+            self.watch_for(turn, left);
         }
+        let candidate = &self.candidates[turn];
         let last: Vec<SegmentId> = if next != head {
             (0..(next + count - head) % count).map(|i| candidate.segments[(head + i) % count]).collect()
         } else {
@@ -424,44 +438,6 @@ impl<'a> Follower<'a> {
             }
         };
         last.into_iter().for_each(|segment| self.push(segment));
-    }
-
-    /// Whether the registers and slots that are followed are read, or written over, in this segment.
-    fn watch(&mut self, segment: SegmentId, is_elsewhere: bool) {
-        let code = self.code;
-        let sp = code.table[segment].sp;
-        let is_lost = !is_elsewhere && (sp == SpEffect::Recorded || code.is_loaders(code.table[segment].start()));
-        if self.watching & EVERYTHING != 0 && is_lost {
-            self.lose_stack();
-        }
-        let (every, touches) = code.touches(segment);
-        if (*every | EVERYTHING) & self.watching == 0 {
-            return;
-        }
-        for watched in &mut self.watched {
-            let slots = self.candidates[watched.turn].effects.as_ref().map_or(&[][..], |effects| &effects.slots);
-            let mut lives_on = false;
-            for touch in touches.iter() {
-                lives_on |= follow(watched, *touch, slots, is_elsewhere);
-            }
-            if let SpEffect::Add(by) = sp
-                && !is_elsewhere
-            {
-                watched.move_to(watched.sp + i64::from(by), slots);
-            }
-            self.candidates[watched.turn].found.lives_on |= lives_on;
-        }
-        self.end_watching();
-    }
-
-    /// Forgets what need not be watched any more.
-    fn end_watching(&mut self) {
-        for watched in &self.watched {
-            self.candidates[watched.turn].found.was_followed |= watched.registers == 0;
-        }
-        let candidates = &self.candidates;
-        self.watched.retain(|watched| watched.registers != 0 && !candidates[watched.turn].found.lives_on);
-        self.watching = self.watched.iter().fold(0, |all, watched| all | watched.wants());
     }
 
     /// The turns that could be waiting, and what the thread made of them; and where loops end in which it would have

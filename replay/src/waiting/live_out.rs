@@ -16,6 +16,11 @@ pub(super) struct LiveOut {
     pub sp: i64,
     /// By register: how often it lies saved on the stack.
     pub saved: Saved,
+    /// The segment of the turn behind which the thread has left it.
+    pub left_at: usize,
+    /// The run of the thread in which it has left it, and where in that something of it was read first.
+    pub run: u32,
+    pub read_at: Option<usize>,
 }
 
 impl LiveOut {
@@ -37,6 +42,27 @@ impl LiveOut {
         for slot in slots.iter().filter(|slot| slot.by_frame) {
             self.registers &= !(1 << slot.bit);
         }
+    }
+
+    /// Whether the thread has left its turn in this run, and read nothing of it before this place of that.
+    pub fn is_whole_up_to(&self, at: usize, run: u32) -> bool {
+        self.run == run && self.read_at.is_none_or(|read| read >= at)
+    }
+
+    /// What another turn carries, too, is followed for that one from here on. Each of them has slots of its own.
+    pub fn hand_over(&mut self, slots: &[Carried], to: &LiveOut, slots_of_it: &[Carried]) {
+        let (here, there) = (self.sp, to.sp);
+        self.registers &= !(to.registers & ((1 << FIRST_SLOT) - 1));
+        for slot in slots {
+            let is_same = |other: &&Carried| {
+                let apart = if slot.by_frame { 0 } else { here - there };
+                other.by_frame == slot.by_frame && other.size == slot.size && slot.at - other.at == apart
+            };
+            if slots_of_it.iter().any(|other| is_same(&other)) {
+                self.registers &= !(1 << slot.bit);
+            }
+        }
+        self.read_at = None;
     }
 
     /// What is looked for in code.

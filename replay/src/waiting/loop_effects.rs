@@ -17,6 +17,7 @@
 //!
 //! A call of a function that waits (`sched_yield`) is one step: what happens in it is no part of the turn.
 
+use heuristics::SegmentId;
 use machine::{Instruction, Memory, Operand, Operation, Operator, Register, RegisterPart, Step, low_bytes};
 use rustc_hash::FxHashMap;
 use trace_format::{Kind, Pc, SpEffect};
@@ -105,11 +106,16 @@ pub(crate) struct Behind {
 }
 
 impl Effects {
+    /// The segments of the turn whose branches follow from memory, and from nothing that it carries.
+    pub(super) fn by_memory(&self, turn: &[SegmentId]) -> Vec<SegmentId> {
+        turn.iter().zip(&self.behind).filter(|(_, behind)| behind.by_memory).map(|(segment, _)| *segment).collect()
+    }
+
     /// What the turn of this number carries, to be followed from behind this segment of it.
     pub(super) fn watched(&self, turn: usize, segment: usize) -> LiveOut {
         let in_stack = self.slots.iter().filter(|slot| !slot.by_frame).fold(0, |all, slot| all | 1 << slot.bit);
         let Behind { sp, saved, .. } = self.behind[segment];
-        LiveOut { turn, registers: self.carried, in_stack, sp, saved }
+        LiveOut { turn, registers: self.carried, in_stack, sp, saved, left_at: segment, run: 0, read_at: None }
     }
 }
 

@@ -9,7 +9,8 @@
 //!   stands in the code, a thread went by there or code that ran writes to it; or a thread left it otherwise and then
 //!   waited in the kernel; and no thread reads later what it carries.
 //!
-//! A branch whose other way stays in the loop ends no wait: what it carries is read there ([`liveness`]).
+//! A branch whose other way stays in the loop ends no wait: what it carries is read there ([`liveness`]). Where a thread
+//! goes on from there with another turn of the loop, that is no use of it: all of them wait, or none ([`settle`]).
 //!
 //! Of the others, those whose carried registers nobody reads later look like waiting; they are told, and left out on
 //! request.
@@ -36,7 +37,7 @@ pub(crate) use cycle::{Found, Turn, Turns, leads_to};
 pub(crate) use follow::Follower;
 pub(crate) use registers::{is_preserved, may_wait};
 
-use cycle::{canonical, heads};
+use cycle::{begins, canonical, heads};
 
 /// Adds what another thread made of turns.
 pub(crate) fn merge(all: &mut Turns, more: Turns) {
@@ -45,10 +46,57 @@ pub(crate) fn merge(all: &mut Turns, more: Turns) {
     }
 }
 
-/// Once all threads were followed: looks where they went at the branches of turns.
+/// Once all threads were followed: looks where they went at the branches of turns. Turns of one loop between which
+/// threads went, each of which reads what the one before carries (as where threads look the more rarely, the longer
+/// they wait), wait where the last of them do.
 pub(crate) fn settle(all: &mut Turns, code: &Code) {
-    for found in all.values_mut() {
+    let linked: Vec<Turn> =
+        all.iter().filter(|(_, found)| !found.went_on_with.is_empty()).map(|(turn, _)| turn.clone()).collect();
+    let settled: Vec<Settled> = linked.iter().map(|turn| Settled::of(turn, all, code)).collect();
+    for found in all.values_mut().filter(|found| found.went_on_with.is_empty()) {
+        found.left_by_memory |= !found.left_at.is_empty();
         found.left_by_memory |= found.exits.iter().any(|(from, to)| code.has_gone(*from, *to));
+    }
+    for (turn, Settled { left_by_memory, lives_on }) in linked.iter().zip(settled) {
+        if let Some(found) = all.get_mut(turn) {
+            found.left_by_memory |= left_by_memory;
+            // What only counts is read by whichever of them comes next.
+            found.lives_on |= lives_on || !found.left_by_memory;
+        }
+    }
+}
+
+/// What holds for a turn because of those with which threads went on.
+struct Settled {
+    left_by_memory: bool,
+    lives_on: bool,
+}
+
+impl Settled {
+    fn of(turn: &Turn, all: &Turns, code: &Code) -> Settled {
+        let mut reached: Vec<&Turn> = vec![turn];
+        let mut next = 0;
+        while let Some(one) = reached.get(next).copied() {
+            next += 1;
+            for further in all.get(one).into_iter().flat_map(|found| &found.went_on_with) {
+                if !reached.contains(&further) {
+                    reached.push(further);
+                }
+            }
+        }
+        let found = |one: &&Turn| all.get(*one);
+        let stays = |at: &SegmentId| reached.iter().filter_map(found).any(|one| one.went_on_at.contains(at));
+        let is_left = |at: &SegmentId| {
+            let leaves = |one: &Found| {
+                let exits = one.exits.iter().filter(|(from, _)| from == at);
+                one.left_at.contains(at) || exits.into_iter().any(|(from, to)| code.has_gone(*from, *to))
+            };
+            !stays(at) && reached.iter().filter_map(found).any(leaves)
+        };
+        Settled {
+            left_by_memory: all[turn].by_memory.iter().any(is_left),
+            lives_on: reached.iter().any(|one| found(one).is_none_or(|one| one.lives_on || !one.was_followed)),
+        }
     }
 }
 
@@ -81,7 +129,8 @@ impl Waiting {
         all.members = vec![false; table.len()];
         for turn in &all.turns {
             turn.iter().for_each(|segment| all.members[segment.0 as usize] = true);
-            heads(turn, table).for_each(|head| all.heads[turn[head].0 as usize] = true);
+            let heads = heads(turn, table).filter(|head| begins(turn[*head], turn));
+            heads.for_each(|head| all.heads[turn[head].0 as usize] = true);
             all.longest = all.longest.max(turn.len());
         }
         all
@@ -122,9 +171,10 @@ impl Waiting {
             && all().all(|one| one.is_some_and(|one| is_exchange(&one) || reads_what_to_expect(&one)))
     }
 
-    /// Whether these segments are a turn, from wherever they begin.
+    /// Whether these segments are a turn, from where it can be told from the next one.
     pub fn contains(&self, segments: &[SegmentId], table: &SegmentTable) -> bool {
         segments.len() <= self.longest
+            && segments.first().is_some_and(|first| begins(*first, segments))
             && (self.turns.contains(segments)
                 || canonical(segments, table).is_some_and(|(turn, _)| self.turns.contains(&turn)))
     }
