@@ -9,8 +9,9 @@
 //!   stands in the code, a thread went by there or code that ran writes to it; or a thread left it otherwise and then
 //!   waited in the kernel; and no thread reads later what it carries.
 //!
-//! A branch whose other way stays in the loop ends no wait: what it carries is read there ([`liveness`]). Where a thread
-//! goes on from there with another turn of the loop, that is no use of it: all of them wait, or none ([`settle`]).
+//! A branch whose other way stays in the loop ends no wait: what it carries is read there ([`liveness`]). Where a
+//! thread goes on from there with another turn of the loop, that is no use of it: all of them wait, or none
+//! ([`settle`]).
 //!
 //! Of the others, those whose carried registers nobody reads later look like waiting; they are told, and left out on
 //! request.
