@@ -52,6 +52,11 @@ fn behind_locks(meeting: Option<f64>) -> String {
     })
 }
 
+/// Whether the lanes are threads of OpenMP's parallel regions.
+pub(super) fn is_of_openmp(view: &View) -> bool {
+    view.summary().cut.is_none() && view.summary().region.starts_with("OpenMP parallel regions")
+}
+
 pub(super) fn of(
     (figure, locking, view): (&Figure, Option<&Locking>, &View),
     coverage: &Coverage,
@@ -129,6 +134,8 @@ pub(super) fn of(
         false => String::new(),
     };
     let deals_out = balance.and_then(|balance| balance.schedule).is_some_and(balance::Schedule::deals_out);
-    let of_items = if deals_out { of_items } else { String::new() };
+    // A port has a lane for each iteration, whoever runs it on a CPU.
+    let is_port = items.is_some_and(|items| is_of_openmp(view) && items.lanes > outcome.lanes);
+    let of_items = if deals_out || is_port { of_items } else { String::new() };
     format!("{number}{of_locks}: {judgement}{at_a_time}{if_they_may}{but}.{of_items}")
 }

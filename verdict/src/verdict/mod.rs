@@ -436,11 +436,17 @@ fn warnings(
     let together = filling::largest_launch(view);
     if figure.machine.is_some() && view.summary().cut.is_none() && (2..figure.lanes).contains(&together) {
         let lanes = figure.lanes;
-        let is_openmp = view.summary().region.starts_with("OpenMP parallel regions");
+        let is_openmp = headline::is_of_openmp(view);
         let how = if is_openmp { format!(" (OMP_NUM_THREADS={lanes})") } else { String::new() };
+        let port = match is_openmp && items.is_none() {
+            true => {
+                " A GPU's version of a loop that it shares out has a lane for each iteration: replay --lanes iterations."
+            }
+            false => "",
+        };
         all.push(format!(
             "at most {together} lanes run together, and the machine's warps have {lanes}: more lanes share less. Run \
-             the program with {lanes} threads if it can{how}."
+             the program with {lanes} threads if it can{how}.{port}"
         ));
     }
     all
