@@ -96,7 +96,7 @@ impl Settled {
         };
         Settled {
             left_by_memory: all[turn].by_memory.iter().any(is_left),
-            lives_on: reached.iter().any(|one| found(one).is_none_or(|one| one.lives_on || !one.was_followed)),
+            lives_on: reached.iter().any(|one| found(one).is_none_or(Found::may_live_on)),
         }
     }
 }
