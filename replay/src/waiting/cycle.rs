@@ -31,14 +31,13 @@ pub(crate) struct Found {
     pub(super) exits: Vec<(SegmentId, Pc)>,
     /// The segments whose branches follow from memory, and from nothing that it carries.
     pub(super) by_memory: Vec<SegmentId>,
-    /// Those of them at which a thread left it.
+    /// Those of them at which a thread left it, or where the program writes to what they look at.
     pub(super) left_at: FxHashSet<SegmentId>,
     /// The turns of the same loop with which a thread went on, with what it carries; and where its way parted from
     /// theirs.
     pub(super) went_on_at: FxHashSet<SegmentId>,
     pub(super) went_on_with: FxHashSet<Turn>,
-    /// The program writes where it looks; or a thread left it since memory had changed, came by and did not stay, or
-    /// waited in the kernel behind it.
+    /// A thread waited in the kernel behind it; or once it is settled, memory has ended it in one of these ways.
     pub(super) left_by_memory: bool,
     /// A thread was followed until what it carries was gone, or the thread.
     pub(super) was_followed: bool,

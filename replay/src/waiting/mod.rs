@@ -89,8 +89,8 @@ impl Settled {
         let stays = |at: &SegmentId| reached.iter().filter_map(found).any(|one| one.went_on_at.contains(at));
         let is_left = |at: &SegmentId| {
             let leaves = |one: &Found| {
-                let exits = one.exits.iter().filter(|(from, _)| from == at);
-                one.left_at.contains(at) || exits.into_iter().any(|(from, to)| code.has_gone(*from, *to))
+                let is_exit = |(from, to): &(SegmentId, Pc)| from == at && code.has_gone(*from, *to);
+                one.left_at.contains(at) || one.exits.iter().any(is_exit)
             };
             !stays(at) && reached.iter().filter_map(found).any(leaves)
         };

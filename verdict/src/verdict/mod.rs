@@ -440,7 +440,8 @@ fn warnings(
         let how = if is_openmp { format!(" (OMP_NUM_THREADS={lanes})") } else { String::new() };
         let port = match is_openmp && items.is_none() {
             true => {
-                " A GPU's version of a loop that it shares out has a lane for each iteration: replay --lanes iterations."
+                " A GPU's version of a loop that it shares out has a lane for each iteration: replay --lanes \
+                 iterations."
             }
             false => "",
         };
