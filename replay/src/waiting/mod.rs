@@ -86,7 +86,14 @@ impl Settled {
             }
         }
         let found = |one: &&Turn| all.get(*one);
-        let stays = |at: &SegmentId| reached.iter().filter_map(found).any(|one| one.went_on_at.contains(at));
+        // Whether both ways of a branch lead on in the loop, as far as any thread's turns tell.
+        let behind = |turn: &Turn, at: &SegmentId| {
+            turn.iter().position(|one| one == at).map(|place| turn[(place + 1) % turn.len()])
+        };
+        let stays = |at: &SegmentId| {
+            let parts = |other: &Turn| behind(other, at).is_some_and(|next| Some(next) != behind(turn, at));
+            reached.iter().filter_map(found).any(|one| one.went_on_at.contains(at)) || all.keys().any(parts)
+        };
         let is_left = |at: &SegmentId| {
             let leaves = |one: &Found| {
                 let is_exit = |(from, to): &(SegmentId, Pc)| from == at && code.has_gone(*from, *to);
