@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use trace_format::BlockId;
 
 use super::code::Code;
@@ -72,7 +72,7 @@ pub(super) fn judge(segments: &Turn, code: &Code) -> Option<Candidate> {
     }
     let (effects, head) = candidate?;
     let table = code.table;
-    let (mut exits, mut left_at) = (Vec::new(), FxHashSet::default());
+    let (mut exits, mut left_by_memory) = (Vec::new(), false);
     if let Some(effects) = &effects {
         for (place, behind) in effects.behind.iter().enumerate().filter(|(_, behind)| behind.by_memory) {
             let next = table[segments[(place + 1) % segments.len()]].start();
@@ -85,9 +85,7 @@ pub(super) fn judge(segments: &Turn, code: &Code) -> Option<Candidate> {
             if !behind.places.is_empty() {
                 exits.extend(other.map(|other| (segments[place], other)));
             }
-            if behind.places.iter().any(|address| code.is_written(*address)) {
-                left_at.insert(segments[place]);
-            }
+            left_by_memory |= behind.places.iter().any(|address| code.is_written(*address));
         }
     }
     let found = Found {
@@ -95,7 +93,7 @@ pub(super) fn judge(segments: &Turn, code: &Code) -> Option<Candidate> {
         is_endless: effects.as_ref().is_some_and(|effects| effects.is_endless),
         exits,
         by_memory: effects.as_ref().map_or_else(Vec::new, |effects| effects.by_memory(segments)),
-        left_at,
+        left_by_memory,
         head: table[segments[head]].start(),
         ..Found::default()
     };

@@ -31,13 +31,14 @@ pub(crate) struct Found {
     pub(super) exits: Vec<(SegmentId, Pc)>,
     /// The segments whose branches follow from memory, and from nothing that it carries.
     pub(super) by_memory: Vec<SegmentId>,
-    /// Those of them at which a thread left it, or where the program writes to what they look at.
+    /// Those of them at which a thread left it.
     pub(super) left_at: FxHashSet<SegmentId>,
     /// The turns of the same loop with which a thread went on, with what it carries; and where its way parted from
     /// theirs.
     pub(super) went_on_at: FxHashSet<SegmentId>,
     pub(super) went_on_with: FxHashSet<Turn>,
-    /// A thread waited in the kernel behind it; or once it is settled, memory has ended it in one of these ways.
+    /// The program writes where it looks; or a thread left it since memory had changed, came by and did not stay, or
+    /// waited in the kernel behind it.
     pub(super) left_by_memory: bool,
     /// A thread was followed until what it carries was gone, or the thread.
     pub(super) was_followed: bool,
@@ -49,12 +50,7 @@ impl Found {
     /// Whether it is waiting for sure.
     pub fn waits(&self) -> bool {
         let has_end = self.is_endless && self.has_ended;
-        self.repeats && !has_end && (!self.carries || self.left_by_memory && !self.may_live_on())
-    }
-
-    /// Whether it is not known that nobody reads later what it carries.
-    pub(super) fn may_live_on(&self) -> bool {
-        self.lives_on || self.carries && !self.was_followed
+        self.repeats && !has_end && (!self.carries || self.left_by_memory && self.was_followed && !self.lives_on)
     }
 
     /// Whether it is waiting as far as can be told, and not for sure.

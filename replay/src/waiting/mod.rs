@@ -86,24 +86,17 @@ impl Settled {
             }
         }
         let found = |one: &&Turn| all.get(*one);
-        // Whether both ways of a branch lead on in the loop, as far as any thread's turns tell.
-        let behind = |turn: &Turn, at: &SegmentId| {
-            turn.iter().position(|one| one == at).map(|place| turn[(place + 1) % turn.len()])
-        };
-        let stays = |at: &SegmentId| {
-            let parts = |other: &Turn| behind(other, at).is_some_and(|next| Some(next) != behind(turn, at));
-            reached.iter().filter_map(found).any(|one| one.went_on_at.contains(at)) || all.keys().any(parts)
-        };
+        let stays = |at: &SegmentId| reached.iter().filter_map(found).any(|one| one.went_on_at.contains(at));
         let is_left = |at: &SegmentId| {
             let leaves = |one: &Found| {
-                let is_exit = |(from, to): &(SegmentId, Pc)| from == at && code.has_gone(*from, *to);
-                one.left_at.contains(at) || one.exits.iter().any(is_exit)
+                let exits = one.exits.iter().filter(|(from, _)| from == at);
+                one.left_at.contains(at) || exits.into_iter().any(|(from, to)| code.has_gone(*from, *to))
             };
             !stays(at) && reached.iter().filter_map(found).any(leaves)
         };
         Settled {
             left_by_memory: all[turn].by_memory.iter().any(is_left),
-            lives_on: reached.iter().any(|one| found(one).is_none_or(Found::may_live_on)),
+            lives_on: reached.iter().any(|one| found(one).is_none_or(|one| one.lives_on || !one.was_followed)),
         }
     }
 }
