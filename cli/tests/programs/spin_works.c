@@ -15,12 +15,12 @@ static int table[LENGTH];
 static char text[LENGTH + 1];
 static volatile int flag, limit = LENGTH;
 static volatile int late_flag;
-static volatile int tide, has_seen_tides;
+static volatile int tide, ebb, has_seen_tides;
 static volatile int lefts[THREADS] = {5, 3}, owns[THREADS] = {0, 1};
 static long results[THREADS][8];
 static long copied[THREADS][2];
 static volatile long beats;
-static long next_item;
+static long next_items[THREADS];
 static int started;
 
 /* Polls, and counts how often. */
@@ -68,12 +68,13 @@ static __attribute__((noinline)) void pauses_and_writes(long *to) {
     }
 }
 
-/* Takes items from a heap that all share, each with a compare-and-swap that succeeds; nothing is made of them. */
-static __attribute__((noinline)) void steals(void) {
+/* Takes items from a heap, each with a compare-and-swap that succeeds, since no other takes of it meanwhile; nothing is
+ * made of them. */
+static __attribute__((noinline)) void steals(long *next) {
     for (;;) {
-        long item = __atomic_load_n(&next_item, __ATOMIC_SEQ_CST);
+        long item = __atomic_load_n(next, __ATOMIC_SEQ_CST);
         if (item >= 20L * LENGTH) return;
-        __atomic_compare_exchange_n(&next_item, &item, item + 1, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+        __atomic_compare_exchange_n(next, &item, item + 1, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
     }
 }
 
@@ -137,6 +138,14 @@ static __attribute__((noinline)) void delays_in_two_ways(void) {
     }
 }
 
+/* As that, but by memory that is changed only later. */
+static __attribute__((noinline)) void delays_in_one_way(void) {
+    for (int i = 0; i < 20 * LENGTH; i++) {
+        if (ebb) __asm__ volatile("nop");
+        if (i & 64) __asm__ volatile("nop; nop");
+    }
+}
+
 static void *work(void *argument) {
     long *result = results[(long)argument];
     __atomic_fetch_add(&started, 1, __ATOMIC_SEQ_CST);
@@ -146,11 +155,12 @@ static void *work(void *argument) {
     result[2] = holds(table, LENGTH, LENGTH + 1);
     result[3] = length_of(text);
     delays();
+    delays_in_one_way();
     delays_in_two_ways();
     has_seen_tides = 1;
     beats_on();
     pauses_and_writes(&result[4]);
-    steals();
+    steals(&next_items[(long)argument]);
     result[5] = answers();
     repeats(&lefts[(long)argument]);
     breaks(&owns[(long)argument]);
@@ -173,5 +183,6 @@ int main(void) {
     flag = 2;
     for (unsigned i = 0; !has_seen_tides; i++) tide = i >> 8 & 1;
     for (int i = 0; i < THREADS; i++) pthread_join(threads[i], 0);
+    ebb = 1;
     return 0;
 }

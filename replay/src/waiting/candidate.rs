@@ -72,7 +72,7 @@ pub(super) fn judge(segments: &Turn, code: &Code) -> Option<Candidate> {
     }
     let (effects, head) = candidate?;
     let table = code.table;
-    let (mut exits, mut left_by_memory) = (Vec::new(), false);
+    let (mut ends, mut exits, mut is_written) = (Vec::new(), Vec::new(), false);
     if let Some(effects) = &effects {
         for (place, behind) in effects.behind.iter().enumerate().filter(|(_, behind)| behind.by_memory) {
             let next = table[segments[(place + 1) % segments.len()]].start();
@@ -81,19 +81,21 @@ pub(super) fn judge(segments: &Turn, code: &Code) -> Option<Candidate> {
             if other.is_some_and(|other| liveness::is_read_from(other, place, effects, code)) {
                 continue;
             }
+            ends.push(segments[place]);
             // Threads that look at memory of their own go different ways there, and no other thread need write it.
             if !behind.places.is_empty() {
                 exits.extend(other.map(|other| (segments[place], other)));
             }
-            left_by_memory |= behind.places.iter().any(|address| code.is_written(*address));
+            is_written |= behind.places.iter().any(|address| code.is_written(*address));
         }
     }
     let found = Found {
         carries: effects.as_ref().is_none_or(|effects| effects.carried != 0),
         is_endless: effects.as_ref().is_some_and(|effects| effects.is_endless),
+        ends,
         exits,
         by_memory: effects.as_ref().map_or_else(Vec::new, |effects| effects.by_memory(segments)),
-        left_by_memory,
+        is_written,
         head: table[segments[head]].start(),
         ..Found::default()
     };

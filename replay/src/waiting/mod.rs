@@ -55,7 +55,7 @@ pub(crate) fn settle(all: &mut Turns, code: &Code) {
         all.iter().filter(|(_, found)| !found.went_on_with.is_empty()).map(|(turn, _)| turn.clone()).collect();
     let settled: Vec<Settled> = linked.iter().map(|turn| Settled::of(turn, all, code)).collect();
     for found in all.values_mut().filter(|found| found.went_on_with.is_empty()) {
-        found.left_by_memory |= !found.left_at.is_empty();
+        found.left_by_memory |= found.is_written || !found.left_at.is_empty();
         found.left_by_memory |= found.exits.iter().any(|(from, to)| code.has_gone(*from, *to));
     }
     for (turn, Settled { left_by_memory, lives_on }) in linked.iter().zip(settled) {
@@ -89,8 +89,9 @@ impl Settled {
         let stays = |at: &SegmentId| reached.iter().filter_map(found).any(|one| one.went_on_at.contains(at));
         let is_left = |at: &SegmentId| {
             let leaves = |one: &Found| {
-                let exits = one.exits.iter().filter(|(from, _)| from == at);
-                one.left_at.contains(at) || exits.into_iter().any(|(from, to)| code.has_gone(*from, *to))
+                let mut exits = one.exits.iter().filter(|(from, _)| from == at);
+                one.ends.contains(at) && one.left_at.contains(at)
+                    || exits.any(|(from, to)| code.has_gone(*from, *to))
             };
             !stays(at) && reached.iter().filter_map(found).any(leaves)
         };
