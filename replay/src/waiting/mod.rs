@@ -11,7 +11,8 @@
 //!
 //! A branch whose other way stays in the loop ends no wait: what it carries is read there ([`liveness`]). Where a
 //! thread goes on from there with another turn of the loop, that is no use of it: all of them wait, or none
-//! ([`settle`]).
+//! ([`settle`]), and they wait only if a thread has gone out of one of them there, by a way on which nothing that they
+//! carry is read.
 //!
 //! Of the others, those whose carried registers nobody reads later look like waiting; they are told, and left out on
 //! request.
@@ -90,8 +91,7 @@ impl Settled {
         let is_left = |at: &SegmentId| {
             let leaves = |one: &Found| {
                 let mut exits = one.exits.iter().filter(|(from, _)| from == at);
-                one.ends.contains(at) && one.left_at.contains(at)
-                    || exits.any(|(from, to)| code.has_gone(*from, *to))
+                one.ends.contains(at) && one.left_at.contains(at) || exits.any(|(from, to)| code.has_gone(*from, *to))
             };
             !stays(at) && reached.iter().filter_map(found).any(leaves)
         };
