@@ -150,6 +150,14 @@ static void barrier(int thread, int now) {
     (void)thread;
     arrive(now);
     for (unsigned turns = 1; phase == now; turns++) rest(turns);
+#elif WAIT == 14 /* for a while without rest, and then between sleeps */
+    static const struct timespec rest = { 0, 20000 };
+    (void)thread;
+    arrive(now);
+    for (int turns = 0; phase == now;) {
+        if (turns < 2000) turns++;
+        else nanosleep(&rest, 0);
+    }
 #else /* a lock that is tried, held for long enough that others must wait for it */
     static const struct timespec while_held = { 0, 200000 };
     (void)thread;

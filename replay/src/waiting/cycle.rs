@@ -53,7 +53,12 @@ impl Found {
     /// Whether it is waiting for sure.
     pub fn waits(&self) -> bool {
         let has_end = self.is_endless && self.has_ended;
-        self.repeats && !has_end && (!self.carries || self.left_by_memory && self.was_followed && !self.lives_on)
+        self.repeats && !has_end && (!self.carries || self.left_by_memory && !self.may_live_on())
+    }
+
+    /// Whether it is not known that nobody reads later what it carries.
+    pub(super) fn may_live_on(&self) -> bool {
+        self.lives_on || self.carries && !self.was_followed
     }
 
     /// Whether it is waiting as far as can be told, and not for sure.

@@ -367,7 +367,7 @@ impl<'a> Follower<'a> {
             return false;
         }
         if !self.watched.is_empty() {
-            self.go_on_with(turn, head, at - times as usize * (self.run.len() - at));
+            self.go_on_with(turn, head, self.made_from(turn, head, at));
             self.take_reads_for_work();
         }
         self.candidates[turn].found.instructions += self.candidates[turn].instructions;

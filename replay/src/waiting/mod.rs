@@ -88,16 +88,13 @@ impl Settled {
         }
         let found = |one: &&Turn| all.get(*one);
         let stays = |at: &SegmentId| reached.iter().filter_map(found).any(|one| one.went_on_at.contains(at));
-        let is_left = |at: &SegmentId| {
-            let leaves = |one: &Found| {
-                let mut exits = one.exits.iter().filter(|(from, _)| from == at);
-                one.ends.contains(at) && one.left_at.contains(at) || exits.any(|(from, to)| code.has_gone(*from, *to))
-            };
-            !stays(at) && reached.iter().filter_map(found).any(leaves)
+        let is_left = |one: &Found| {
+            let has_gone = |at| one.exits.iter().any(|(from, to)| from == at && code.has_gone(*from, *to));
+            one.ends.iter().any(|at| !stays(at) && (one.left_at.contains(at) || has_gone(at)))
         };
         Settled {
-            left_by_memory: all[turn].by_memory.iter().any(is_left),
-            lives_on: reached.iter().any(|one| found(one).is_none_or(|one| one.lives_on || !one.was_followed)),
+            left_by_memory: !all[turn].ends.is_empty() && reached.iter().filter_map(found).any(is_left),
+            lives_on: reached.iter().any(|one| found(one).is_none_or(Found::may_live_on)),
         }
     }
 }

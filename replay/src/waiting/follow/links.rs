@@ -14,28 +14,41 @@ use super::super::live_out::LiveOut;
 use super::Follower;
 
 impl Follower<'_> {
-    /// The thread is back at this place of the run. Where a turn that it has left asks memory there, and the way is
-    /// a turn of the same loop, what that carries goes on in this one.
+    /// The thread is back at this place of the run. Where a turn that it has left asks memory there, or the way does
+    /// that read what it carries, and the way is a turn of the same loop, what that carries goes on in this one.
     pub(super) fn link(&mut self, at: usize) {
         let head = self.run[at];
-        let asks = |watched: &LiveOut| self.candidates[watched.turn].found.by_memory.contains(&head);
-        if self.watched.iter().any(|watched| watched.is_whole_up_to(at, self.number) && asks(watched)) {
-            let way: Turn = self.run[at..].into();
-            if let Some((turn, place)) = self.turn_of(&way) {
-                self.go_on_with(turn, place, at);
-                self.watch_for(turn, place);
-            }
+        let may_ask = |watched: &LiveOut| {
+            watched.read_at.is_some() || self.candidates[watched.turn].found.by_memory.contains(&head)
+        };
+        if !self.watched.iter().any(|watched| watched.is_whole_up_to(at, self.number) && may_ask(watched)) {
+            return;
+        }
+        let way: Turn = self.run[at..].into();
+        let Some((turn, place)) = self.turn_of(&way) else { return };
+        if self.candidates[turn].found.by_memory.contains(&head) && self.go_on_with(turn, place, at) {
+            self.watch_for(turn, place);
         }
     }
 
-    /// From this place of the run on the thread has made this turn, and once more this segment of it. What turns carry
-    /// that it has left before, and which ask the same memory, goes on in this one: it waits, or none of them does.
-    pub(super) fn go_on_with(&mut self, turn: usize, place: usize, at: usize) {
+    /// From where in the run on the thread has made this turn, and nothing else: it begins with this segment of it at a
+    /// place, and all that came right before is of it, too.
+    pub(super) fn made_from(&self, turn: usize, place: usize, at: usize) -> usize {
+        let segments = &self.candidates[turn].segments;
+        let before = segments[..place].iter().rev().chain(segments.iter().rev().cycle());
+        at - self.run[..at].iter().rev().zip(before).take_while(|(ran, of_turn)| ran == of_turn).count()
+    }
+
+    /// From this place of the run on the thread has made this turn, and once more this segment of it. What turns of the
+    /// same loop carry that it has left before goes on in this one: it waits, or none of them does.
+    /// Says whether there are such.
+    pub(super) fn go_on_with(&mut self, turn: usize, place: usize, at: usize) -> bool {
         let Candidate { segments, effects, .. } = self.candidates[turn].clone();
-        let Some(effects) = effects else { return };
+        let Some(effects) = effects else { return false };
+        let mut is_linked = false;
         for watched in self.watched.iter_mut().filter(|watched| watched.is_whole_up_to(at, self.number)) {
             let from = &mut self.candidates[watched.turn];
-            if from.found.by_memory.iter().any(|one| segments.contains(one)) {
+            if from.segments.iter().any(|one| segments.contains(one)) {
                 let slots = from.effects.as_ref().map_or(&[][..], |effects| &effects.slots);
                 watched.hand_over(slots, &effects.watched(turn, place), &effects.slots);
                 from.found.goes_on(watched.left_at, &from.segments, &segments);
@@ -43,10 +56,12 @@ impl Follower<'_> {
                 from.left = from.left.saturating_sub(1);
                 // This one begins with what the other has left, as after a turn of its own.
                 self.candidates[turn].found.repeats = true;
+                is_linked = true;
             }
         }
         self.has_reads = self.watched.iter().any(|watched| watched.read_at.is_some());
         self.end_watching();
+        is_linked
     }
 
     /// The thread comes back to no turn that it has left: what it read of theirs was for something else.
@@ -64,12 +79,12 @@ impl Follower<'_> {
     /// seen another time.
     #[inline]
     pub(super) fn forget_before(&mut self, segment: SegmentId) {
-        if self.has_reads && self.code.is_loaders(self.code.table[segment].start()) {
-            for watched in self.watched.iter().filter(|watched| watched.read_at.is_some()) {
+        if !self.watched.is_empty() && self.code.is_loaders(self.code.table[segment].start()) {
+            for watched in self.watched.iter().filter(|watched| watched.run == self.number) {
                 let candidate = &mut self.candidates[watched.turn];
                 candidate.left = candidate.left.saturating_sub(1);
             }
-            self.watched.retain(|watched| watched.read_at.is_none());
+            self.watched.retain(|watched| watched.run != self.number);
             self.has_reads = false;
             self.end_watching();
         }
