@@ -72,13 +72,13 @@ pub(super) fn judge(segments: &Turn, code: &Code) -> Option<Candidate> {
     }
     let (effects, head) = candidate?;
     let table = code.table;
-    let (mut ends, mut exits, mut is_written) = (Vec::new(), Vec::new(), false);
+    let (mut ends, mut exits) = (Vec::new(), Vec::new());
     if let Some(effects) = &effects {
         for (place, behind) in effects.behind.iter().enumerate().filter(|(_, behind)| behind.by_memory) {
             let next = table[segments[(place + 1) % segments.len()]].start();
             let other = table[segments[place]].ways.and_then(|ways| ways.into_iter().find(|way| *way != next));
             // A branch whose other way stays in the loop ends no wait.
-            if other.is_some_and(|other| liveness::is_read_from(other, place, effects, code)) {
+            if other.is_some_and(|other| liveness::is_read_from(other, place, segments, effects, code)) {
                 continue;
             }
             ends.push(segments[place]);
@@ -86,7 +86,6 @@ pub(super) fn judge(segments: &Turn, code: &Code) -> Option<Candidate> {
             if !behind.places.is_empty() {
                 exits.extend(other.map(|other| (segments[place], other)));
             }
-            is_written |= behind.places.iter().any(|address| code.is_written(*address));
         }
     }
     let found = Found {
@@ -95,7 +94,6 @@ pub(super) fn judge(segments: &Turn, code: &Code) -> Option<Candidate> {
         ends,
         exits,
         by_memory: effects.as_ref().map_or_else(Vec::new, |effects| effects.by_memory(segments)),
-        is_written,
         head: table[segments[head]].start(),
         ..Found::default()
     };

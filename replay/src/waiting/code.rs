@@ -64,8 +64,6 @@ pub(crate) struct Code<'a> {
     starts: FxHashMap<Pc, Vec<SegmentId>>,
     /// Once it was asked for: what leads where.
     leading: OnceLock<Leading>,
-    /// Addresses that stand in the code of instructions that write there.
-    written: FxHashSet<u64>,
     /// By block, once a thread has run it.
     wholes: Vec<OnceLock<Whole>>,
     /// What turns are that some thread has made, and how often one was judged.
@@ -84,7 +82,6 @@ impl<'a> Code<'a> {
         // What the loader does before a program begins, and when it binds a function, is no wait.
         let loader: Vec<Range<Pc>> = loader(trace);
         let (mut signs, mut targets) = (Vec::new(), FxHashMap::default());
-        let mut written = FxHashSet::default();
         let mut starts: FxHashMap<Pc, Vec<SegmentId>> = FxHashMap::default();
         table.iter().for_each(|(id, segment)| starts.entry(segment.start()).or_default().push(id));
         // Other forms of a segment, as a call that is left out, have its code.
@@ -94,7 +91,6 @@ impl<'a> Code<'a> {
             let all: Option<Vec<Instruction>> = if is_seen { None } else { table.listing(*segment).iter().collect() };
             if let Some(all) = all {
                 signs.extend(all.iter().filter_map(|instruction| sign(*instruction)));
-                written.extend(all.iter().filter_map(|instruction| registers::written_place(*instruction)));
                 let leads = matches!(table[*segment].last().kind, Kind::Jump | Kind::Call);
                 let target = all.last().filter(|_| leads).and_then(|last| last.target());
                 targets.extend(target.map(|target| (*segment, target)));
@@ -134,7 +130,6 @@ impl<'a> Code<'a> {
             targets,
             starts,
             leading: OnceLock::new(),
-            written,
             wholes,
             verdicts,
             judgements,
@@ -216,11 +211,6 @@ impl<'a> Code<'a> {
         let Some(ways) = self.table[from].ways else { return false };
         let bit = if ways[0] == to { 1 } else { 2 };
         self.gone[from.0 as usize].load(Ordering::Relaxed) & bit != 0
-    }
-
-    /// Whether code that ran writes to this address, as it stands in the code.
-    pub fn is_written(&self, place: u64) -> bool {
-        self.written.contains(&place)
     }
 
     /// Whether the user named the segment.

@@ -30,8 +30,6 @@ pub(crate) struct Found {
     pub(super) ends: Vec<SegmentId>,
     /// Those of them whose memory's address stands in the code, and where they lead.
     pub(super) exits: Vec<(SegmentId, Pc)>,
-    /// The program writes there.
-    pub(super) is_written: bool,
     /// The segments whose branches follow from memory, and from nothing that it carries.
     pub(super) by_memory: Vec<SegmentId>,
     /// Those of them at which a thread left it.
@@ -40,8 +38,8 @@ pub(crate) struct Found {
     /// theirs.
     pub(super) went_on_at: FxHashSet<SegmentId>,
     pub(super) went_on_with: FxHashSet<Turn>,
-    /// It ends by memory: the program writes where it looks; or a thread left it since memory had changed, came by and
-    /// did not stay, or waited in the kernel behind it.
+    /// Memory has ended it: a thread left it since that had changed, came by and did not stay, or waited in the kernel
+    /// behind it.
     pub(super) left_by_memory: bool,
     /// A thread was followed until what it carries was gone, or the thread.
     pub(super) was_followed: bool,
@@ -82,7 +80,6 @@ impl Found {
         self.head = other.head;
         self.ends.clone_from(&other.ends);
         self.exits.clone_from(&other.exits);
-        self.is_written = other.is_written;
         self.by_memory.clone_from(&other.by_memory);
         self.left_at.extend(&other.left_at);
         self.went_on_at.extend(&other.went_on_at);

@@ -27,13 +27,20 @@ struct Place {
 /// Whether code that can be reached from this address, to which the turn's branch of this number can lead, reads what
 /// the turn carries before it is written over.
 ///
-/// What is not known counts as not read: code that no thread ran, behind an indirect jump, in functions that it calls,
-/// and behind a return from the function in which the turn is.
-pub(super) fn is_read_from(to: Pc, branch: usize, effects: &Effects, code: &Code) -> bool {
-    let mut open =
-        vec![Place { at: to, watched: effects.watched(0, branch), calls: effects.behind[branch].calls.clone() }];
+/// Code that no thread ran counts as reading it where it lies among the turn's, as an arm of the loop does. Else what is
+/// not known counts as not read: such code, behind an indirect jump, in functions that it calls, and behind a return
+/// from the function in which the turn is.
+pub(super) fn is_read_from(to: Pc, branch: usize, turn: &[SegmentId], effects: &Effects, code: &Code) -> bool {
+    let calls = &effects.behind[branch].calls;
+    let mut open = vec![Place { at: to, watched: effects.watched(0, branch), calls: calls.clone() }];
+    let is_of_function = |at: &usize| effects.behind[(at + turn.len() - 1) % turn.len()].calls == *calls;
+    let places = || (0..turn.len()).filter(is_of_function).map(|at| code.table[turn[at]].start());
+    let of_loop = places().min()..places().max();
     let mut seen: FxHashMap<(SegmentId, usize), Registers> = FxHashMap::default();
     while let Some(place) = open.pop() {
+        if code.starting_at(place.at).is_empty() && place.calls == *calls && of_loop.contains(&Some(place.at)) {
+            return true;
+        }
         for id in code.starting_at(place.at) {
             let known = seen.entry((*id, place.calls.len())).or_default();
             if place.watched.registers & !*known == 0 {

@@ -56,7 +56,7 @@ pub(crate) fn settle(all: &mut Turns, code: &Code) {
         all.iter().filter(|(_, found)| !found.went_on_with.is_empty()).map(|(turn, _)| turn.clone()).collect();
     let settled: Vec<Settled> = linked.iter().map(|turn| Settled::of(turn, all, code)).collect();
     for found in all.values_mut().filter(|found| found.went_on_with.is_empty()) {
-        found.left_by_memory |= found.is_written || !found.left_at.is_empty();
+        found.left_by_memory |= !found.left_at.is_empty();
         found.left_by_memory |= found.exits.iter().any(|(from, to)| code.has_gone(*from, *to));
     }
     for (turn, Settled { left_by_memory, lives_on }) in linked.iter().zip(settled) {

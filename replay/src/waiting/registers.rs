@@ -72,11 +72,6 @@ pub(crate) fn may_wait(all: &[Instruction]) -> bool {
     })
 }
 
-/// The address that an instruction writes to, where it stands in the code.
-pub(super) fn written_place(instruction: Instruction) -> Option<u64> {
-    instruction.place().filter(|_| instruction.memory().iter().any(|memory| memory.access.writes))
-}
-
 /// A slot of the frame that a turn carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Carried {
