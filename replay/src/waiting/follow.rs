@@ -185,9 +185,9 @@ impl<'a> Follower<'a> {
 
     /// Forgets what lies too far back to be a part of a turn.
     fn shorten(&mut self) {
+        self.take_reads_for_work();
         self.run.clear();
         self.number += 1;
-        self.take_reads_for_work();
         let count = |(block, first): &(BlockId, usize)| self.code.table.of_block(*block).len() - first;
         let mut left = 0;
         let kept = self.behind.iter().rposition(|part| {
@@ -312,10 +312,10 @@ impl<'a> Follower<'a> {
 
     #[inline]
     fn forget(&mut self) {
+        self.take_reads_for_work();
         if self.seen != 0 {
             self.forget_run();
         }
-        self.take_reads_for_work();
     }
 
     fn forget_run(&mut self) {
@@ -415,15 +415,14 @@ impl<'a> Follower<'a> {
         candidate.found.repeats |= repeats;
         candidate.found.has_ended |= to.is_some();
         let count = candidate.segments.len();
+        let left = (next + count - 1) % count;
         if let Some(effects) = &candidate.effects {
-            let left = (next + count - 1) % count;
             // The stack pointer was followed up to the turn's head.
             let moved = effects.behind[left].sp - effects.behind[(head + count - 1) % count].sp;
             self.watched.iter_mut().for_each(|watched| watched.sp += moved);
             if to.is_some() && repeats && effects.behind[left].by_memory {
                 candidate.found.left_at.insert(candidate.segments[left]);
             }
-            self.watch_for(turn, left);
         }
         let candidate = &self.candidates[turn];
         let last: Vec<SegmentId> = if next != head {
@@ -438,6 +437,7 @@ impl<'a> Follower<'a> {
             }
         };
         last.into_iter().for_each(|segment| self.push(segment));
+        self.watch_for(turn, left, self.run.len() - 1);
     }
 
     /// The turns that could be waiting, and what the thread made of them; and where loops end in which it would have

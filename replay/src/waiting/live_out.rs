@@ -18,8 +18,10 @@ pub(super) struct LiveOut {
     pub saved: Saved,
     /// The segment of the turn behind which the thread has left it.
     pub left_at: usize,
-    /// The run of the thread in which it has left it, and where in that something of it was read first.
+    /// The run of the thread in which it has left it, where in that this segment stands, and where something of what
+    /// the turn carries was read first.
     pub run: u32,
+    pub left_from: usize,
     pub read_at: Option<usize>,
 }
 

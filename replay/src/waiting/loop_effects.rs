@@ -115,7 +115,17 @@ impl Effects {
     pub(super) fn watched(&self, turn: usize, segment: usize) -> LiveOut {
         let in_stack = self.slots.iter().filter(|slot| !slot.by_frame).fold(0, |all, slot| all | 1 << slot.bit);
         let Behind { sp, saved, .. } = self.behind[segment];
-        LiveOut { turn, registers: self.carried, in_stack, sp, saved, left_at: segment, run: 0, read_at: None }
+        LiveOut {
+            turn,
+            registers: self.carried,
+            in_stack,
+            sp,
+            saved,
+            left_at: segment,
+            run: 0,
+            left_from: 0,
+            read_at: None,
+        }
     }
 }
 

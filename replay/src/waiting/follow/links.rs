@@ -27,7 +27,7 @@ impl Follower<'_> {
         let way: Turn = self.run[at..].into();
         let Some((turn, place)) = self.turn_of(&way) else { return };
         if self.candidates[turn].found.by_memory.contains(&head) && self.go_on_with(turn, place, at) {
-            self.watch_for(turn, place);
+            self.watch_for(turn, place, self.run.len());
         }
     }
 
@@ -64,15 +64,39 @@ impl Follower<'_> {
         is_linked
     }
 
-    /// The thread comes back to no turn that it has left: what it read of theirs was for something else.
+    /// The thread comes back to no turn that it has left: what it read of theirs was for something else. Where it has
+    /// left the loop in the first turn of another form, that has read it, and is not whole: how it goes on is seen
+    /// another time.
     #[inline]
     pub(super) fn take_reads_for_work(&mut self) {
         if std::mem::take(&mut self.has_reads) {
-            for watched in &mut self.watched {
-                self.candidates[watched.turn].found.lives_on |= watched.read_at.take().is_some();
+            for watched in std::mem::take(&mut self.watched) {
+                match watched.read_at {
+                    None => self.watched.push(watched),
+                    Some(read) if self.is_begun(&watched, read) => self.is_seen_again(watched.turn),
+                    Some(_) => self.candidates[watched.turn].found.lives_on = true,
+                }
             }
             self.end_watching();
         }
+    }
+
+    /// Whether the way from where the thread has left that turn up to this place of the run is a part of another one.
+    fn is_begun(&self, watched: &LiveOut, read: usize) -> bool {
+        let Some(way) = self.run.get(watched.left_from..=read).filter(|_| watched.run == self.number) else {
+            return false;
+        };
+        let goes_along = |turn: &Turn| {
+            let from = |at: usize| turn.iter().cycle().skip(at).take(turn.len());
+            way.len() <= turn.len() && (0..turn.len()).any(|at| from(at).zip(way).all(|(one, ran)| one == ran))
+        };
+        self.candidates.iter().any(|candidate| goes_along(&candidate.segments))
+    }
+
+    /// What this turn carries is followed once more.
+    fn is_seen_again(&mut self, turn: usize) {
+        let left = &mut self.candidates[turn].left;
+        *left = left.saturating_sub(1);
     }
 
     /// Before a segment that is no part of a turn. The loader's is none of the program's: how the thread goes on is
@@ -96,6 +120,7 @@ impl Follower<'_> {
         for watched in &mut self.watched {
             let has_read = watched.read_at.is_some();
             watched.read_at = watched.read_at.and_then(|read| read.checked_sub(count));
+            watched.left_from = watched.left_from.saturating_sub(count);
             watched.run += u32::from(watched.run == self.number);
             self.candidates[watched.turn].found.lives_on |= has_read && watched.read_at.is_none();
         }

@@ -7,13 +7,13 @@ use super::super::live_out::{EVERYTHING, LiveOut, follow};
 use super::{Follower, MOST_WATCHED};
 
 impl Follower<'_> {
-    /// What this turn carries is followed from behind this segment of it on.
-    pub(super) fn watch_for(&mut self, turn: usize, left: usize) {
+    /// What this turn carries is followed from behind this segment of it on, which stands at that place of the run.
+    pub(super) fn watch_for(&mut self, turn: usize, left: usize, left_from: usize) {
         let candidate = &mut self.candidates[turn];
         let Some(effects) = &candidate.effects else { return };
         candidate.left += 1;
         if effects.carried != 0 && !candidate.found.lives_on && candidate.left <= MOST_WATCHED {
-            let watched = LiveOut { run: self.number, ..effects.watched(turn, left) };
+            let watched = LiveOut { run: self.number, left_from, ..effects.watched(turn, left) };
             self.watching |= watched.wants();
             self.watched.push(watched);
         }
