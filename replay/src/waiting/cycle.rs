@@ -38,6 +38,9 @@ pub(crate) struct Found {
     /// theirs.
     pub(super) went_on_at: FxHashSet<SegmentId>,
     pub(super) went_on_with: FxHashSet<Turn>,
+    /// The ways from where threads have left it up to where they read what it carries, if they did not come back: no use
+    /// of it where they are a part of a turn, which was not made whole.
+    pub(super) begun: FxHashSet<Turn>,
     /// Memory has ended it: a thread left it since that had changed, came by and did not stay, or waited in the kernel
     /// behind it.
     pub(super) left_by_memory: bool,
@@ -64,6 +67,15 @@ impl Found {
         !self.waits() && !self.lives_on
     }
 
+    /// Whether a thread that has left it read what it carries on a way that is a part of none of all turns.
+    pub(super) fn is_used(&self, all: &Turns) -> bool {
+        let goes_along = |way: &Turn, turn: &Turn| {
+            let from = |at: usize| turn.iter().cycle().skip(at).take(turn.len());
+            way.len() <= turn.len() && (0..turn.len()).any(|at| from(at).zip(way).all(|(one, ran)| one == ran))
+        };
+        self.begun.iter().any(|way| !all.keys().any(|turn| goes_along(way, turn)))
+    }
+
     /// A thread has left this turn behind this segment of it, and went on with one of the same loop.
     pub(super) fn goes_on(&mut self, left_at: usize, turn: &Turn, with: &Turn) {
         let step = |turn: &Turn, at: usize| (turn[at], turn[(at + 1) % turn.len()]);
@@ -84,6 +96,7 @@ impl Found {
         self.left_at.extend(&other.left_at);
         self.went_on_at.extend(&other.went_on_at);
         self.went_on_with.extend(other.went_on_with.iter().cloned());
+        self.begun.extend(other.begun.iter().cloned());
         self.instructions += other.instructions;
         self.repeats |= other.repeats;
         self.carries |= other.carries;

@@ -27,8 +27,8 @@ struct Place {
 /// Whether code that can be reached from this address, to which the turn's branch of this number can lead, reads what
 /// the turn carries before it is written over.
 ///
-/// Code that no thread ran counts as reading it where it lies among the turn's, as an arm of the loop does. Else what is
-/// not known counts as not read: such code, behind an indirect jump, in functions that it calls, and behind a return
+/// Code that no thread ran counts as reading it where it lies among the turn's, as an arm of the loop does. Else what
+/// is not known counts as not read: such code, behind an indirect jump, in functions that it calls, and behind a return
 /// from the function in which the turn is.
 pub(super) fn is_read_from(to: Pc, branch: usize, turn: &[SegmentId], effects: &Effects, code: &Code) -> bool {
     let calls = &effects.behind[branch].calls;

@@ -52,6 +52,10 @@ pub(crate) fn merge(all: &mut Turns, more: Turns) {
 /// threads went, each of which reads what the one before carries (as where threads look the more rarely, the longer
 /// they wait), wait where the last of them do.
 pub(crate) fn settle(all: &mut Turns, code: &Code) {
+    let used: Vec<Turn> = all.iter().filter(|(_, found)| found.is_used(all)).map(|(turn, _)| turn.clone()).collect();
+    for turn in used {
+        all.entry(turn).or_default().lives_on = true;
+    }
     let linked: Vec<Turn> =
         all.iter().filter(|(_, found)| !found.went_on_with.is_empty()).map(|(turn, _)| turn.clone()).collect();
     let settled: Vec<Settled> = linked.iter().map(|turn| Settled::of(turn, all, code)).collect();

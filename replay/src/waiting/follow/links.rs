@@ -9,7 +9,7 @@
 use heuristics::SegmentId;
 
 use super::super::candidate::Candidate;
-use super::super::cycle::Turn;
+use super::super::cycle::{MOST_SEGMENTS, Turn};
 use super::super::live_out::LiveOut;
 use super::Follower;
 
@@ -64,33 +64,30 @@ impl Follower<'_> {
         is_linked
     }
 
-    /// The thread comes back to no turn that it has left: what it read of theirs was for something else. Where it has
-    /// left the loop in the first turn of another form, that has read it, and is not whole: how it goes on is seen
-    /// another time.
+    /// The thread comes back to no turn that it has left: what it read of theirs was for something else. It may have left
+    /// the loop in the first turn of another form, though, which has read it: how it goes on is seen another time.
     #[inline]
     pub(super) fn take_reads_for_work(&mut self) {
         if std::mem::take(&mut self.has_reads) {
             for watched in std::mem::take(&mut self.watched) {
                 match watched.read_at {
                     None => self.watched.push(watched),
-                    Some(read) if self.is_begun(&watched, read) => self.is_seen_again(watched.turn),
-                    Some(_) => self.candidates[watched.turn].found.lives_on = true,
+                    Some(read) => self.begins_with(&watched, read),
                 }
             }
             self.end_watching();
         }
     }
 
-    /// Whether the way from where the thread has left that turn up to this place of the run is a part of another one.
-    fn is_begun(&self, watched: &LiveOut, read: usize) -> bool {
-        let Some(way) = self.run.get(watched.left_from..=read).filter(|_| watched.run == self.number) else {
-            return false;
-        };
-        let goes_along = |turn: &Turn| {
-            let from = |at: usize| turn.iter().cycle().skip(at).take(turn.len());
-            way.len() <= turn.len() && (0..turn.len()).any(|at| from(at).zip(way).all(|(one, ran)| one == ran))
-        };
-        self.candidates.iter().any(|candidate| goes_along(&candidate.segments))
+    /// The thread has read what that turn carries at this place of the run, on a way that may be a turn's.
+    fn begins_with(&mut self, watched: &LiveOut, read: usize) {
+        let way = self.run.get(watched.left_from..=read).filter(|_| watched.run == self.number);
+        let found = &mut self.candidates[watched.turn].found;
+        match way.filter(|way| way.len() <= MOST_SEGMENTS) {
+            Some(way) if found.begun.insert(way.into()) => self.is_seen_again(watched.turn),
+            Some(_) => {}
+            None => found.lives_on = true,
+        }
     }
 
     /// What this turn carries is followed once more.
