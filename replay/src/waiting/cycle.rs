@@ -69,11 +69,7 @@ impl Found {
 
     /// Whether a thread that has left it read what it carries on a way that is a part of none of all turns.
     pub(super) fn is_used(&self, all: &Turns) -> bool {
-        let goes_along = |way: &Turn, turn: &Turn| {
-            let from = |at: usize| turn.iter().cycle().skip(at).take(turn.len());
-            way.len() <= turn.len() && (0..turn.len()).any(|at| from(at).zip(way).all(|(one, ran)| one == ran))
-        };
-        self.begun.iter().any(|way| !all.keys().any(|turn| goes_along(way, turn)))
+        self.begun.iter().any(|way| !all.keys().any(|turn| goes_along(turn, way)))
     }
 
     /// A thread has left this turn behind this segment of it, and went on with one of the same loop.
@@ -114,6 +110,12 @@ pub(crate) type Turns = FxHashMap<Turn, Found>;
 /// Whether a branch with these ways could have gone there.
 pub(crate) fn leads_to(ways: Option<[Pc; 2]>, to: Option<Pc>) -> bool {
     ways.zip(to).is_some_and(|(ways, to)| ways.contains(&to))
+}
+
+/// Whether this way is a part of a turn, wherever in the ring it begins.
+pub(super) fn goes_along(turn: &[SegmentId], way: &[SegmentId]) -> bool {
+    let from = |at: usize| turn.iter().cycle().skip(at).take(turn.len());
+    way.len() <= turn.len() && (0..turn.len()).any(|at| from(at).zip(way).all(|(one, ran)| one == ran))
 }
 
 /// Whether a turn can be told from the next one at this segment of it: in a loop that it goes through, it cannot, since

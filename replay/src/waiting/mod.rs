@@ -39,7 +39,7 @@ pub(crate) use cycle::{Found, Turn, Turns, leads_to};
 pub(crate) use follow::Follower;
 pub(crate) use registers::{is_preserved, may_wait};
 
-use cycle::{begins, canonical, heads};
+use cycle::{begins, canonical, goes_along, heads};
 
 /// Adds what another thread made of turns.
 pub(crate) fn merge(all: &mut Turns, more: Turns) {
@@ -172,6 +172,12 @@ impl Waiting {
         };
         all().flatten().any(|one| is_exchange(&one))
             && all().all(|one| one.is_some_and(|one| is_exchange(&one) || reads_what_to_expect(&one)))
+    }
+
+    /// Whether this way, and this segment behind it, are a part of a turn.
+    pub fn go_on(&self, way: &[SegmentId], to: SegmentId) -> bool {
+        let way = [way, &[to]].concat();
+        self.is_member(to) && self.turns.iter().any(|turn| goes_along(turn, &way))
     }
 
     /// Whether these segments are a turn, from where it can be told from the next one.

@@ -207,8 +207,13 @@ impl ThreadState<'_> {
         let plan = self.plan;
         let to = Some(plan.table[segment].start());
         let Turns { way, marks, .. } = &self.turns;
+        // In a turn of another form, which begins as this one does, it goes on.
         let is_left = |m: &Mark| {
-            m.segment != segment && leads_to(m.ways, to) && plan.waiting.contains(&way[m.from..], &plan.table)
+            let turn = &way[m.from..];
+            m.segment != segment
+                && leads_to(m.ways, to)
+                && plan.waiting.contains(turn, &plan.table)
+                && !plan.waiting.go_on(turn, segment)
         };
         let Some(at) = marks.iter().rposition(is_left) else { return };
         if !self.is_kept(segment, batch) {
@@ -300,7 +305,9 @@ impl ThreadState<'_> {
         let Some(repeat) = self.turns.repeat.take() else { return };
         let plan = self.plan;
         let ways = self.turns.marks.last().and_then(|mark| mark.ways);
-        if repeat.come == repeat.segments.len() && leads_to(ways, next.map(|next| plan.table[next].start())) {
+        let is_whole = repeat.come == repeat.segments.len();
+        let is_left = is_whole && leads_to(ways, next.map(|next| plan.table[next].start()));
+        if is_left && !next.is_some_and(|next| plan.waiting.go_on(&repeat.segments, next)) {
             self.counts.add(&repeat.counts);
             self.turns.forget();
             self.update();
