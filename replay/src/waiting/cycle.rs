@@ -38,8 +38,8 @@ pub(crate) struct Found {
     /// theirs.
     pub(super) went_on_at: FxHashSet<SegmentId>,
     pub(super) went_on_with: FxHashSet<Turn>,
-    /// The ways from where threads have left it up to where they read what it carries, if they did not come back: no use
-    /// of it where they are a part of a turn, which was not made whole.
+    /// The ways from where threads have left it up to where they read what it carries, if they did not come back: no
+    /// use of it where they are a part of a turn, which was not made whole.
     pub(super) begun: FxHashSet<Turn>,
     /// Memory has ended it: a thread left it since that had changed, came by and did not stay, or waited in the kernel
     /// behind it.

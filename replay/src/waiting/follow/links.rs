@@ -64,8 +64,8 @@ impl Follower<'_> {
         is_linked
     }
 
-    /// The thread comes back to no turn that it has left: what it read of theirs was for something else. It may have left
-    /// the loop in the first turn of another form, though, which has read it: how it goes on is seen another time.
+    /// The thread comes back to no turn that it has left: what it read of theirs was for something else. It may have
+    /// left the loop in the first turn of another form, though, which has read it: how it goes on is seen another time.
     #[inline]
     pub(super) fn take_reads_for_work(&mut self) {
         if std::mem::take(&mut self.has_reads) {
