@@ -67,9 +67,9 @@ impl Found {
         !self.waits() && !self.lives_on
     }
 
-    /// Whether a thread that has left it read what it carries on a way that is a part of none of all turns.
-    pub(super) fn is_used(&self, all: &Turns) -> bool {
-        self.begun.iter().any(|way| !all.keys().any(|turn| goes_along(turn, way)))
+    /// Whether a thread that has left it read what it carries on a way that is none of these.
+    pub(super) fn is_used(&self, parts: &FxHashSet<&Turn>) -> bool {
+        !self.begun.iter().all(|way| parts.contains(way))
     }
 
     /// A thread has left this turn behind this segment of it, and went on with one of the same loop.
@@ -112,10 +112,22 @@ pub(crate) fn leads_to(ways: Option<[Pc; 2]>, to: Option<Pc>) -> bool {
     ways.zip(to).is_some_and(|(ways, to)| ways.contains(&to))
 }
 
-/// Whether this way is a part of a turn, wherever in the ring it begins.
-pub(super) fn goes_along(turn: &[SegmentId], way: &[SegmentId]) -> bool {
-    let from = |at: usize| turn.iter().cycle().skip(at).take(turn.len());
-    way.len() <= turn.len() && (0..turn.len()).any(|at| from(at).zip(way).all(|(one, ran)| one == ran))
+/// Whether this way is a part of a turn, from this place of the ring on.
+pub(super) fn goes_along(turn: &[SegmentId], at: usize, way: &[SegmentId]) -> bool {
+    way.len() <= turn.len() && turn[at..].iter().chain(&turn[..at]).zip(way).all(|(one, ran)| one == ran)
+}
+
+/// The ways that threads have begun behind turns, and that are parts of turns.
+pub(super) fn parts(all: &Turns) -> FxHashSet<&Turn> {
+    let mut begun: FxHashMap<SegmentId, Vec<&Turn>> = FxHashMap::default();
+    for way in all.values().flat_map(|found| &found.begun) {
+        begun.entry(way[0]).or_default().push(way);
+    }
+    let mut parts = FxHashSet::default();
+    for (turn, at) in all.keys().flat_map(|turn| (0..turn.len()).map(move |at| (turn, at))) {
+        parts.extend(begun.get(&turn[at]).into_iter().flatten().filter(|way| goes_along(turn, at, way)));
+    }
+    parts
 }
 
 /// Whether a turn can be told from the next one at this segment of it: in a loop that it goes through, it cannot, since

@@ -39,7 +39,7 @@ pub(crate) use cycle::{Found, Turn, Turns, leads_to};
 pub(crate) use follow::Follower;
 pub(crate) use registers::{is_preserved, may_wait};
 
-use cycle::{begins, canonical, goes_along, heads};
+use cycle::{begins, canonical, goes_along, heads, parts};
 
 /// Adds what another thread made of turns.
 pub(crate) fn merge(all: &mut Turns, more: Turns) {
@@ -50,9 +50,10 @@ pub(crate) fn merge(all: &mut Turns, more: Turns) {
 
 /// Once all threads were followed: looks where they went at the branches of turns. Turns of one loop between which
 /// threads went, each of which reads what the one before carries (as where threads look the more rarely, the longer
-/// they wait), wait where the last of them do.
+/// they wait), wait where the last of them do. What was read on a way that is no part of any turn was used.
 pub(crate) fn settle(all: &mut Turns, code: &Code) {
-    let used: Vec<Turn> = all.iter().filter(|(_, found)| found.is_used(all)).map(|(turn, _)| turn.clone()).collect();
+    let known = parts(all);
+    let used: Vec<Turn> = all.iter().filter(|(_, found)| found.is_used(&known)).map(|(turn, _)| turn.clone()).collect();
     for turn in used {
         all.entry(turn).or_default().lives_on = true;
     }
@@ -176,8 +177,11 @@ impl Waiting {
 
     /// Whether this way, and this segment behind it, are a part of a turn.
     pub fn go_on(&self, way: &[SegmentId], to: SegmentId) -> bool {
+        if !self.is_member(to) {
+            return false;
+        }
         let way = [way, &[to]].concat();
-        self.is_member(to) && self.turns.iter().any(|turn| goes_along(turn, &way))
+        self.turns.iter().any(|turn| (0..turn.len()).any(|at| goes_along(turn, at, &way)))
     }
 
     /// Whether these segments are a turn, from where it can be told from the next one.
