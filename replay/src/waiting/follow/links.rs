@@ -13,6 +13,9 @@ use super::super::cycle::{MOST_SEGMENTS, Turn};
 use super::super::live_out::LiveOut;
 use super::Follower;
 
+/// Ways behind a turn that may be parts of others; a thread that goes more of them has work of its own there.
+const MOST_BEGUN: usize = 16;
+
 impl Follower<'_> {
     /// The thread is back at this place of the run. Where a turn that it has left asks memory there, or the way does
     /// that read what it carries, and the way is a turn of the same loop, what that carries goes on in this one.
@@ -84,9 +87,12 @@ impl Follower<'_> {
         let way = self.run.get(watched.left_from..=read).filter(|_| watched.run == self.number);
         let found = &mut self.candidates[watched.turn].found;
         match way.filter(|way| way.len() <= MOST_SEGMENTS) {
-            Some(way) if found.begun.insert(way.into()) => self.is_seen_again(watched.turn),
-            Some(_) => {}
-            None => found.lives_on = true,
+            Some(way) if found.begun.contains(way) => {}
+            Some(way) if found.begun.len() < MOST_BEGUN => {
+                found.begun.insert(way.into());
+                self.is_seen_again(watched.turn);
+            }
+            _ => found.lives_on = true,
         }
     }
 
