@@ -158,14 +158,6 @@ static void barrier(int thread, int now) {
         if (turns < 2000) turns++;
         else nanosleep(&rest, 0);
     }
-#elif WAIT == 15 /* in several ways in turn */
-    (void)thread;
-    arrive(now);
-    for (unsigned turns = 0; phase == now; turns++) {
-        if (turns < 76) __asm__ volatile("nop; nop");
-        if (turns & 32) __asm__ volatile("nop");
-        if ((turns & 3) < 2) __asm__ volatile("nop; nop; nop");
-    }
 #else /* a lock that is tried, held for long enough that others must wait for it */
     static const struct timespec while_held = { 0, 200000 };
     (void)thread;
