@@ -49,6 +49,13 @@ pub(super) struct Candidate {
     pub(super) left: u32,
 }
 
+impl Candidate {
+    /// What it carries is followed once more.
+    pub(super) fn watch_again(&mut self) {
+        self.left = self.left.saturating_sub(1);
+    }
+}
+
 /// What the code of a turn says about it, before any thread makes it; none where it is work.
 pub(super) fn judge(segments: &Turn, code: &Code) -> Option<Candidate> {
     let decoded: Option<Vec<_>> = segments.iter().map(|segment| code.decode(*segment)).collect();

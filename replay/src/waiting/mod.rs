@@ -6,8 +6,8 @@
 //!
 //! - it carries nothing from turn to turn: then it can be left only because memory has changed that another writes; or
 //! - another has written what a branch of it follows from: a thread left it there; or, where the memory's address
-//!   stands in the code, a thread went by there or code that ran writes to it; or a thread left it otherwise and then
-//!   waited in the kernel; and no thread reads later what it carries.
+//!   stands in the code, a thread went by there; or a thread left it otherwise and then waited in the kernel; and no
+//!   thread reads later what it carries.
 //!
 //! A branch whose other way stays in the loop ends no wait: what it carries is read there ([`liveness`]). Where a
 //! thread goes on from there with another turn of the loop, that is no use of it: all of them wait, or none

@@ -56,7 +56,7 @@ impl Follower<'_> {
                 watched.hand_over(slots, &effects.watched(turn, place), &effects.slots);
                 from.found.goes_on(watched.left_at, &from.segments, &segments);
                 // It is watched another time.
-                from.left = from.left.saturating_sub(1);
+                from.watch_again();
                 // This one begins with what the other has left, as after a turn of its own.
                 self.candidates[turn].found.repeats = true;
                 is_linked = true;
@@ -90,16 +90,10 @@ impl Follower<'_> {
             Some(way) if found.begun.contains(way) => {}
             Some(way) if found.begun.len() < MOST_BEGUN => {
                 found.begun.insert(way.into());
-                self.is_seen_again(watched.turn);
+                self.candidates[watched.turn].watch_again();
             }
             _ => found.lives_on = true,
         }
-    }
-
-    /// What this turn carries is followed once more.
-    fn is_seen_again(&mut self, turn: usize) {
-        let left = &mut self.candidates[turn].left;
-        *left = left.saturating_sub(1);
     }
 
     /// Before a segment that is no part of a turn. The loader's is none of the program's: how the thread goes on is
@@ -108,8 +102,7 @@ impl Follower<'_> {
     pub(super) fn forget_before(&mut self, segment: SegmentId) {
         if !self.watched.is_empty() && self.code.is_loaders(self.code.table[segment].start()) {
             for watched in self.watched.iter().filter(|watched| watched.run == self.number) {
-                let candidate = &mut self.candidates[watched.turn];
-                candidate.left = candidate.left.saturating_sub(1);
+                self.candidates[watched.turn].watch_again();
             }
             self.watched.retain(|watched| watched.run != self.number);
             self.has_reads = false;

@@ -79,7 +79,7 @@ impl Follower<'_> {
         for watched in self.watched.iter().filter(|watched| watched.registers & watched.in_stack != 0) {
             // It will be watched another time.
             let candidate = &mut self.candidates[watched.turn];
-            candidate.left = candidate.left.saturating_sub(1);
+            candidate.watch_again();
             candidate.found.lives_on |= watched.read_at.is_some();
         }
         self.watched.retain(|watched| watched.registers & watched.in_stack == 0);
