@@ -321,6 +321,14 @@ fn iteration_i_of_a_taskloop_has_number_i() {
         lengths.chunks(200).for_each(|step| assert_rising(step, &about));
         assert!(said(trace, "iterations").contains("in 3 launches"), "{about}");
     });
+    // gcc makes the first turn of each piece of a nest ahead of its loop.
+    turns(&["TASKLOOP_NEST"], |compiler, _, trace| {
+        let (number, said) = (lengths(trace, iterations()).len(), said(trace, "iterations"));
+        assert!(
+            number == 200 || said.contains(&format!("{number} lanes were made of 200 iterations")),
+            "{compiler}: {said}"
+        );
+    });
 }
 
 /// All teams of a construct are one launch, as on a GPU, however the machine runs them in its place.

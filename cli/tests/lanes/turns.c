@@ -165,6 +165,12 @@ int main(void) {
 #pragma omp taskloop grainsize(TASKLOOP_STEPS)
         for (int i = 0; i < 200; i++) out[i] += turns(i);
     }
+#elif defined(TASKLOOP_NEST)
+#pragma omp parallel
+#pragma omp single
+#pragma omp taskloop collapse(2)
+    for (int i = 0; i < 10; i++)
+        for (int k = 0; k < 20; k++) out[20 * i + k] += 1;
 #elif defined(TASKLOOP_BEHIND)
 /* Threads run pieces behind the region, while they wait for its end. */
 #pragma omp parallel

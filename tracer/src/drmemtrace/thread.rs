@@ -108,7 +108,7 @@ impl Shared {
     pub fn will_be_called(&mut self, function: u64, arguments: &[u64]) {
         let role = self.functions.get(&function).and_then(|function| function.role);
         let routine = role.filter(|role| !(arguments.len() as u8..6).any(|number| role.names(number)));
-        match routine.and_then(|role| role.of_routine(&registers(0, 0, arguments))) {
+        match routine.and_then(|role| role.of_routine(&registers(0, 0, arguments), |_| None)) {
             None | Some((_, Role::Sync { function: SyncFunction::ThreadBody, .. })) => {}
             Some((routine, role)) => _ = self.routines.entry(routine).or_insert(role),
         }
@@ -372,7 +372,7 @@ impl Thread {
                 if sync_functions::takes_team_size(function) {
                     self.team_size = 0;
                 }
-                if let Some((routine, role)) = role.of_routine(&registers) {
+                if let Some((routine, role)) = role.of_routine(&registers, |_| None) {
                     shared.routines.entry(routine).or_insert(role);
                 }
             }

@@ -153,14 +153,14 @@ impl Role {
         }
     }
 
-    /// The role of the routine that it is handed, and which that is.
+    /// The role of the routine that it is handed, and which that is; `word` reads memory, where it can be read.
     #[must_use]
-    pub fn of_routine(self, registers: &Registers) -> Option<(u64, Role)> {
+    pub fn of_routine(self, registers: &Registers, word: impl Fn(u64) -> Option<u64>) -> Option<(u64, Role)> {
         let Role::Sync { function, object, argument } = self else { return None };
         self.routine()?;
         let routine = object.value(registers, 0, &[]);
         let argument = match argument {
-            Argument::Task(call) => Argument::Task(call.body(registers)?),
+            Argument::Task(call) => Argument::Task(call.body(registers, word)?),
             _ => Argument::None,
         };
         Some((routine, role(body(function)?, Argument::Itself, argument))).filter(|_| routine != 0)

@@ -16,6 +16,9 @@ pub const MOST_WORDS: u8 = 6;
 /// The words of gcc's data that are the bounds of a taskloop's piece.
 const GOMP_BOUNDS: usize = 2;
 
+/// Where `GOMP_taskloop` finds its last argument, the step, by the stack pointer.
+const GOMP_STEP: u64 = 40;
+
 /// Where the routine and the bounds of a piece lie in clang's tasks (`kmp_task_t`, and what the compiler puts behind
 /// it).
 const KMP_ROUTINE: u8 = 8;
@@ -64,8 +67,8 @@ pub enum TaskCall {
     GompBody {
         /// The bytes of data that tell its tasks apart, at most 8 times [`MOST_WORDS`].
         size: u8,
-        /// Whether it is a taskloop's.
-        is_loop: bool,
+        /// The step of a taskloop, 0 where it is not known; none of another task.
+        step: Option<i64>,
     },
     /// `__kmpc_omp_task_alloc`.
     KmpCreates,
@@ -103,17 +106,22 @@ impl TaskCall {
     pub fn key(self, registers: &Registers, words: &[u64]) -> u64 {
         match self {
             TaskCall::GompCreates { is_loop } => checksum(words, data_size(registers.rcx), is_loop),
-            TaskCall::GompBody { size, is_loop } => checksum(words, size, is_loop),
+            TaskCall::GompBody { size, step } => checksum(words, size, step.is_some()),
             TaskCall::KmpBody => registers.rsi,
             TaskCall::KmpCreates | TaskCall::KmpTaskloop => 0,
         }
     }
 
-    /// What the body is to the trace that a call with these registers hands over.
+    /// What the body is to the trace that a call with these registers hands over; `word` reads memory, where it can be
+    /// read.
     #[must_use]
-    pub fn body(self, registers: &Registers) -> Option<TaskCall> {
+    pub fn body(self, registers: &Registers, word: impl Fn(u64) -> Option<u64>) -> Option<TaskCall> {
         match self {
-            TaskCall::GompCreates { is_loop } => Some(TaskCall::GompBody { size: data_size(registers.rcx), is_loop }),
+            TaskCall::GompCreates { is_loop } => {
+                // The first call's counts for all: a loop of the source has one step, but for few.
+                let step = || word(registers.rsp.wrapping_add(GOMP_STEP)).unwrap_or(0).cast_signed();
+                Some(TaskCall::GompBody { size: data_size(registers.rcx), step: is_loop.then(step) })
+            }
             TaskCall::KmpCreates => Some(TaskCall::KmpBody),
             TaskCall::GompBody { .. } | TaskCall::KmpBody | TaskCall::KmpTaskloop => None,
         }
@@ -125,8 +133,8 @@ impl TaskCall {
     pub fn piece(self, site: Pc, words: &[u64], is_taskloop: bool) -> Option<Chunk> {
         let signed = |number: usize| words.get(number).copied().unwrap_or(0).cast_signed();
         match self {
-            TaskCall::GompBody { is_loop: true, .. } => {
-                Some(Chunk { site, lower: signed(0), upper: signed(1), step: 0, stride: 0 })
+            TaskCall::GompBody { step: Some(step), .. } => {
+                Some(Chunk { site, lower: signed(0), upper: signed(1), step, stride: 0 })
             }
             // clang's last iteration is a part of the piece.
             TaskCall::KmpBody if is_taskloop => {
@@ -168,7 +176,7 @@ mod tests {
         let made = TaskCall::GompCreates { is_loop: false };
         for size in [0, 1, 7, 8, 12, 47, 48, 1000] {
             let at = registers(0, size);
-            let Some(body @ TaskCall::GompBody { .. }) = made.body(&at) else { panic!("it has a body") };
+            let Some(body @ TaskCall::GompBody { .. }) = made.body(&at, |_| None) else { panic!("it has a body") };
             let words = [!0, 1, 2, 3, 4, 5];
             // What lies behind the data differs.
             let count = body.words().map_or(0, |words| usize::from(words.count));
@@ -188,13 +196,13 @@ mod tests {
     fn pieces_have_their_bounds_and_the_key_of_their_loop() {
         let made = TaskCall::GompCreates { is_loop: true };
         let at = registers(0, 24);
-        let body = made.body(&at).unwrap();
+        let body = made.body(&at, |at| (at == GOMP_STEP).then_some(5)).unwrap();
         assert_eq!(made.key(&at, &[0, 0, 9, 8, 7, 6]), body.key(&at, &[30, 40, 9]));
         let piece = |body: TaskCall, words: &[u64]| body.piece(Pc(5), words, true).map(|c| (c.lower, c.upper, c.step));
-        assert_eq!(piece(body, &[30, 40, 9]), Some((30, 40, 0)));
+        assert_eq!(piece(body, &[30, 40, 9]), Some((30, 40, 5)));
         assert_eq!(piece(TaskCall::KmpBody, &[30, 39, 1]), Some((30, 40, 1)));
         assert_eq!(TaskCall::KmpBody.piece(Pc(5), &[30, 39, 1], false), None);
-        assert_eq!(piece(TaskCall::GompBody { size: 24, is_loop: false }, &[30, 40, 9]), None);
+        assert_eq!(piece(TaskCall::GompBody { size: 24, step: None }, &[30, 40, 9]), None);
         assert_eq!(TaskCall::KmpBody.key(&registers(0x7000, 0), &[]), 0x7000, "the task's address");
     }
 }

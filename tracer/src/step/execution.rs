@@ -141,7 +141,8 @@ impl Session<'_> {
                 if sync_functions::takes_team_size(function) {
                     thread.team_size = 0;
                 }
-                if let Some((routine, role)) = role.of_routine(registers) {
+                let word = |at| ptrace::read_u64(tid, Address(at));
+                if let Some((routine, role)) = role.of_routine(registers, word) {
                     process.add_routine(routine, role);
                 }
             }

@@ -216,7 +216,7 @@ impl Session<'_> {
             translator.space.tables.mark_routine(of_taskloop(body));
         }
         if let Some(role @ Role::Sync { object, .. }) = role {
-            match role.of_routine(registers) {
+            match role.of_routine(registers, |at| ptrace::read_u64(tid, ptrace::Address(at))) {
                 Some((routine, role)) => translator.add_routine(ProgramPc(routine), role),
                 None => translator.space.tables.mark_routine(ProgramPc(object.value(registers, 0, &[]))),
             }
