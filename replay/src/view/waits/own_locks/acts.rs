@@ -70,7 +70,7 @@ impl<'a> Acts<'a> {
         let (mut all, libraries) = (Acts::none(trace, table), LibraryCode::new(trace.modules(), trace.symbols()));
         for (id, block) in trace.blocks().iter() {
             let code: Vec<_> = all.listing(id).collect();
-            let is_own = |number: usize| !libraries.has(block.instructions[number].pc);
+            let is_own = |number: usize| !libraries.has(block.instructions[number].pc) && !puts_number(&code, number);
             let atomic = |i: usize| code[i].filter(|one| one.is_atomic() && block.instructions[i].memory > 0);
             let on_word = |i| atomic(i).map_or_else(|| stores(&code, i, leading), |one| acts(&code, i, one, leading));
             all.words.push(block, |i| on_word(i).filter(|_| is_own(i)));
@@ -257,6 +257,18 @@ fn stores(code: &[Option<Instruction>], at: usize, leading: Option<&Code>) -> Op
     put.is_none_or(|put| put == 0).then_some(OnWord { does, is_open, only_gives, is_store: true, place, size, at })
 }
 
+/// Whether the instruction of this number puts a floating-point number, as who adds to a sum that others add to: no
+/// lock holds one, also where each thread sets the sum to 0 before.
+fn puts_number(code: &[Option<Instruction>], at: usize) -> bool {
+    let compares = |one: &Instruction| one.operation() == Operation::CompareExchange;
+    let put = code[at].filter(compares).and_then(|one| one.register(1));
+    put.is_some_and(|put| match values::found(code[..=at].iter().rev().copied(), Place::Register(put.register)) {
+        Found::Made(from, ..) => from.register(0).is_some_and(|part| !part.register.is_general()),
+        Found::Before(register, _) => !register.is_general(),
+        Found::Constant(_) | Found::Unknown | Found::Loaded(..) => false,
+    })
+}
+
 /// What a general register holds before the instruction of this number, where the code on the way there says so; before
 /// the block, all that leads there.
 pub(super) fn constant(
@@ -295,5 +307,23 @@ mod tests {
         assert!(takes(&[0x89, 0xda]), "the block was cut: mov edx, ebx");
         assert!(!takes(&[0x75, 0xf8]), "jne");
         assert!(!takes(&[0xb0, 0, 0x84, 0xc0, 0x75, 0xf8]), "mov al, 0; test al, al; jne");
+    }
+
+    #[test]
+    fn no_lock_holds_a_floating_point_number() {
+        let puts = |bytes: &[&[u8]]| {
+            let table = Table::row(Pc(0x100), &bytes.concat());
+            let code: Vec<_> = table.all().iter().collect();
+            puts_number(&code, code.len() - 1)
+        };
+        let (adds, takes_out) = (&[0xf2, 0x0f, 0x58, 0xc8][..], &[0x66, 0x48, 0x0f, 0x7e, 0xc9][..]);
+        let exchanges = &[0xf0, 0x48, 0x0f, 0xb1, 0x0f][..];
+        assert!(puts(&[adds, takes_out, exchanges]), "addsd xmm1, xmm0; movq rcx, xmm1; lock cmpxchg [rdi], rcx");
+        assert!(puts(&[takes_out, exchanges]), "movq rcx, xmm1; lock cmpxchg [rdi], rcx");
+        let by_slot = &[0xf2, 0x0f, 0x11, 0x4d, 0xf8, 0x48, 0x8b, 0x4d, 0xf8][..];
+        assert!(puts(&[adds, by_slot, exchanges]), "addsd; movsd [rbp-8], xmm1; mov rcx, [rbp-8]; lock cmpxchg");
+        assert!(!puts(&[&[0x48, 0x83, 0xc1, 1], exchanges]), "add rcx, 1; lock cmpxchg [rdi], rcx");
+        assert!(!puts(&[exchanges]), "lock cmpxchg [rdi], rcx");
+        assert!(!puts(&[takes_out]), "movq rcx, xmm1");
     }
 }
