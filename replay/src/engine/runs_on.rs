@@ -50,7 +50,8 @@ impl Replay<'_> {
                 let (pc, place, in_stub) = (brief.start, brief.place, brief.in_stub);
                 let has_others = lead.looks_at_others() && others_at(pc);
                 let back = transfer.is_some_and(|from| pc < from);
-                let next = Next { pc, place, in_stub, has_others, back, sp: *sp, level: *level };
+                let starts_block = transfer.is_some();
+                let next = Next { pc, place, in_stub, has_others, starts_block, back, sp: *sp, level: *level };
                 lead.goes_on(&next, &self.program.control_flow)
             })
         };
