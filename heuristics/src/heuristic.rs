@@ -104,8 +104,8 @@ pub trait Heuristic: Send {
     /// Called after `choose` with what it chose, before they run: writes down for how long it would choose the same
     /// lanes again, while no other lane moves ([`Lead`]). Where it says yes, the engine may skip `choose` and
     /// `executed` for a run of segments that they all run, and calls `executed` once, for the last of them. The lanes
-    /// begin and end segments together, and nothing happens to them between: they reach no barrier or lock. Default:
-    /// no.
+    /// begin and end segments together, and nothing happens to them between that the model could see: they come to no
+    /// barrier or lock at which a lane waits, or by which another one no longer does. Default: no.
     fn runs_on(&self, _warp: &WarpView, _lanes: LaneSet, _lead: &mut Lead) -> bool {
         false
     }

@@ -22,7 +22,7 @@ use trace_format::Pc;
 use self::register::Register;
 use self::yielding::Yielding;
 use crate::mechanisms::speculation::Speculation;
-use crate::warp::reconvergence::{Branch, Points, Reconvergence, distinct_pcs};
+use crate::warp::reconvergence::{Branch, Points, Reconvergence, are_apart, by_pc};
 use crate::{LaneSet, LaneState, Lead, Order, Placement, Program, Tally, Together, WarpView};
 
 /// Lanes that run together: those that are ready stand at one pc.
@@ -184,15 +184,12 @@ impl Convergence {
         if !std::mem::take(&mut self.changed) {
             return;
         }
-        for split in &self.splits {
-            // As long as nobody has left the loop, those that go on need not be kept apart: the next that do fill it
-            // again.
-            let inner = |r: &Register| !r.mask.is_disjoint(&split.lanes);
-            while let Some(index) = self.registers.iter().rposition(inner) {
-                let register = &self.registers[index];
-                if !register.for_exits || !register.mask.is_subset(&split.lanes) {
-                    break;
-                }
+        // As long as nobody has left the loop, those that go on need not be kept apart: the next that do fill it again.
+        for index in (0..self.registers.len()).rev() {
+            let Register { mask, for_exits, .. } = self.registers[index];
+            let has_inner = |of: &Split| self.registers[index + 1..].iter().any(|r| !r.mask.is_disjoint(&of.lanes));
+            let all_go_on = |split: &Split| mask.is_subset(&split.lanes) && !has_inner(split);
+            if for_exits && !mask.is_empty() && self.splits.iter().any(all_go_on) {
                 self.registers.remove(index);
             }
         }
@@ -275,10 +272,10 @@ impl Convergence {
             && speculation.is_enough(lanes, warp)
         {
             // Lanes that need not wait stay on the barriers of branches, which are for all that part here.
-            let pcs = distinct_pcs(warp, lanes);
-            if pcs.len() > 1 {
+            let parts = by_pc(warp, lanes);
+            if parts.len() > 1 {
                 self.splits[index].lanes = lanes;
-                self.part(index, pcs, warp);
+                self.part(index, parts, warp);
                 return false;
             }
             lanes = lanes | speculation.pass_with_waiting(lanes, warp);
@@ -343,11 +340,11 @@ impl Convergence {
     fn is_at_one_pc(&mut self, index: usize, lanes: LaneSet, warp: &WarpView) -> bool {
         // Lanes that wait stand elsewhere once they are freed.
         self.splits[index].moved = !lanes.is_subset(&warp.ready());
-        let pcs = distinct_pcs(warp, lanes);
-        if pcs.len() == 1 {
+        let parts = by_pc(warp, lanes);
+        if parts.len() == 1 {
             return true;
         }
-        self.part(index, pcs, warp);
+        self.part(index, parts, warp);
         false
     }
 
@@ -382,7 +379,7 @@ impl Convergence {
         if split.lanes != lanes {
             (split.lanes, self.changed) = (lanes, true);
         }
-        if lanes.lowest().is_some_and(|lane| lanes.is_subset(&warp.mates(lane))) {
+        if lowest.is_some() && !lanes.is_empty() {
             split.moved = false;
             return true;
         }
@@ -406,11 +403,11 @@ impl Convergence {
     }
 
     /// The split's lanes stand at several pcs, or it has none: a split each, the fall-through on top.
-    fn part(&mut self, index: usize, mut pcs: Vec<Pc>, warp: &WarpView) {
+    fn part(&mut self, index: usize, mut parts: Vec<(Pc, LaneSet)>, warp: &WarpView) {
         let Split { lanes, last, .. } = self.splits[index];
         // Lanes may also disagree without a branch of their own: when a function's return joined lanes of several
         // callers.
-        let branch = last.filter(|b| !pcs.is_empty() && !b.lanes.is_disjoint(&lanes));
+        let branch = last.filter(|b| !parts.is_empty() && !b.lanes.is_disjoint(&lanes));
         if let Some(branch) = branch {
             self.fill_behind_regions(lanes, &warp.program().control_flow);
             let mut points = branch.points(warp, self.placement);
@@ -437,13 +434,9 @@ impl Convergence {
             self.fill(lanes, &[], &points, false);
         }
         let falls_to = branch.and_then(|b| b.falls_to);
-        pcs.sort_by_key(|pc| (Some(*pc) != falls_to, *pc));
-        let parts = pcs.iter().rev().map(|pc| {
-            let lanes = lanes.iter().filter(|l| warp.lane(*l).pc == *pc).collect();
-            Split { lanes, last: None, moved: true, passes: false }
-        });
-        let parts: Vec<Split> = parts.collect();
-        self.splits.splice(index..=index, parts);
+        parts.sort_by_key(|(pc, _)| (Some(*pc) != falls_to, *pc));
+        let split = |(_, lanes)| Split { lanes, last: None, moved: true, passes: false };
+        self.splits.splice(index..=index, parts.into_iter().rev().map(split));
         self.changed = true;
     }
 
@@ -460,10 +453,10 @@ impl Convergence {
         if held().next_back().is_some_and(|r| r.at == points.first) {
             return;
         }
-        let around = points.new_around(|point| held().any(|r| r.at == *point)).iter().rev();
-        let new: Vec<(Reconvergence, bool)> = around.map(|at| (*at, true)).chain([(points.first, false)]).collect();
+        let around = points.new_around(|point| held().any(|r| r.at == *point));
+        let new = around.len() + 1;
         let predicted = self.speculation.as_ref().map_or(0, |speculation| speculation.registers(lanes));
-        self.spills += (held().count() + predicted + new.len()).saturating_sub(self.count).min(new.len()) as u64;
+        self.spills += (held().count() + predicted + new).saturating_sub(self.count).min(new) as u64;
         if is_issued {
             self.count_sync(lanes);
         }
@@ -476,7 +469,8 @@ impl Convergence {
             is_issued,
             behind: None,
         };
-        self.registers.extend(new.into_iter().map(filled));
+        let around = around.iter().rev().map(|at| (*at, true));
+        self.registers.extend(around.chain([(points.first, false)]).map(filled));
     }
 
     /// Opens the registers all of whose lanes are blocked: they are a split again, on top.

@@ -20,7 +20,7 @@ use parameters::{Parameter, Values};
 use trace_format::Kind;
 
 use crate::warp::prediction::Region;
-use crate::warp::reconvergence::distinct_pcs;
+use crate::warp::reconvergence::{are_apart, by_pc};
 use crate::{Choice, Extent, Heuristic, LaneSet, Lead, PlaceId, Ran, Seats, Tally, Together, WarpView};
 
 /// The parameter of models that can have it.
@@ -68,7 +68,7 @@ impl Predicated {
             return VecDeque::new();
         }
         let control_flow = &warp.program().control_flow;
-        let pcs = distinct_pcs(warp, ran.lanes);
+        let parts = by_pc(warp, ran.lanes);
         let branch = warp.segment(ran.segment).place;
         let regions = &warp.program().predictions.regions;
         let acts = |region: &Region, place: PlaceId| {
@@ -76,7 +76,7 @@ impl Predicated {
         };
         let fits = |arm: &&crate::Arm| {
             behind + arm.instructions <= self.most
-                && pcs.contains(&control_flow.start(arm.places[0]))
+                && parts.iter().any(|(pc, _)| *pc == control_flow.start(arm.places[0]))
                 && !arm.places.iter().any(|place| regions.iter().any(|region| acts(region, *place)))
         };
         let open = |arm: &crate::Arm| Open { places: arm.places.clone(), instructions: behind + arm.instructions };
@@ -143,7 +143,7 @@ impl Heuristic for Predicated {
             }
             return;
         }
-        let parts = ran.last_kind == Kind::Branch && distinct_pcs(warp, ran.lanes).len() > 1;
+        let parts = ran.last_kind == Kind::Branch && are_apart(warp, ran.lanes);
         let arms = if parts { self.arms(warp, ran, 0) } else { VecDeque::new() };
         if arms.is_empty() {
             self.inner.executed(warp, ran);

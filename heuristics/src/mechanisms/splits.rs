@@ -6,7 +6,7 @@
 
 use trace_format::Pc;
 
-use crate::warp::reconvergence::{Branch, Points, Reconvergence, distinct_pcs};
+use crate::warp::reconvergence::{Branch, Points, Reconvergence, by_pc};
 use crate::{Lane, LaneSet, Lead, Placement, WarpView};
 
 /// Lanes that run together: those that are ready stand at one pc.
@@ -182,16 +182,16 @@ impl Splits {
             return false;
         }
         // Lanes that wait stand elsewhere once they are freed.
-        let pcs = distinct_pcs(warp, lanes);
-        if pcs.len() == 1 {
+        let parts = by_pc(warp, lanes);
+        if parts.len() == 1 {
             return false;
         }
-        self.part(index, pcs, warp);
+        self.part(index, parts, warp);
         true
     }
 
     /// The split's lanes stand at several pcs: a split each, which lead to the branch's reconvergence.
-    fn part(&mut self, index: usize, mut pcs: Vec<Pc>, warp: &WarpView) {
+    fn part(&mut self, index: usize, mut parts: Vec<(Pc, LaneSet)>, warp: &WarpView) {
         let (lanes, join, rank) = (self.splits[index].lanes, self.splits[index].join, self.splits[index].rank);
         // Lanes may also disagree without a branch of their own: when a function's return joined lanes of several
         // callers.
@@ -213,10 +213,9 @@ impl Splits {
             parent
         };
         let falls_to = branch.and_then(|b| b.falls_to);
-        pcs.sort_by_key(|pc| (Some(*pc) != falls_to, *pc));
-        let pairs = pcs.len().div_ceil(2) as u64;
-        for (i, pc) in pcs.iter().rev().enumerate() {
-            let lanes = lanes.iter().filter(|l| warp.lane(*l).pc == *pc).collect();
+        parts.sort_by_key(|(pc, _)| (Some(*pc) != falls_to, *pc));
+        let pairs = parts.len().div_ceil(2) as u64;
+        for (i, (_, lanes)) in parts.into_iter().rev().enumerate() {
             let rank = self.ranks + pairs - i as u64 / 2;
             self.push(lanes, leads_to, rank, None);
         }

@@ -2,7 +2,7 @@
 
 use trace_format::Pc;
 
-use crate::warp::reconvergence::{Branch, Points, Reconvergence, distinct_pcs};
+use crate::warp::reconvergence::{Branch, Points, Reconvergence, by_pc};
 use crate::{Choice, LaneSet, Lead, Order, Placement, WarpView};
 
 #[derive(Clone, Copy)]
@@ -129,9 +129,9 @@ impl Stack {
             let lanes = lanes - above;
             // Mostly all stand in one group.
             if !lanes.lowest().is_none_or(|lane| lanes.is_subset(&warp.mates(lane))) {
-                let pcs = distinct_pcs(warp, lanes);
-                if pcs.len() > 1 {
-                    self.part(warp, height, lanes, pcs);
+                let parts = by_pc(warp, lanes);
+                if parts.len() > 1 {
+                    self.part(warp, height, lanes, parts);
                     height = self.entries.len() - 1;
                     continue;
                 }
@@ -162,9 +162,9 @@ impl Stack {
         self.entries[height + 1..].iter().fold(LaneSet::EMPTY, |all, entry| all | entry.lanes)
     }
 
-    /// These lanes of an entry, those that are in none above it, stand at these pcs (several): an entry each, above one
+    /// These lanes of an entry, those that are in none above it, stand at several pcs: an entry each, above one
     /// that waits at the post-dominator.
-    fn part(&mut self, warp: &WarpView, height: usize, lanes: LaneSet, mut pcs: Vec<Pc>) {
+    fn part(&mut self, warp: &WarpView, height: usize, lanes: LaneSet, mut parts: Vec<(Pc, LaneSet)>) {
         let entry = self.entries[height];
         // Lanes may also disagree without a branch of their own: when a function's return joined lanes of several
         // callers.
@@ -185,13 +185,9 @@ impl Stack {
         let of_exits = new.map(|&at| StackEntry { lanes, at, of: lanes, for_exits: true });
         let of_exits: Vec<StackEntry> = of_exits.collect();
         let falls_to = branch.and_then(|b| b.falls_to);
-        pcs.sort_by_key(|pc| (Some(*pc) != falls_to, *pc));
-        let parts = pcs.into_iter().map(|pc| {
-            let lanes = lanes.iter().filter(|l| warp.lane(*l).pc == pc).collect();
-            StackEntry { lanes, at, of: lanes, for_exits: false }
-        });
-        let new: Vec<StackEntry> = of_exits.into_iter().chain(parts).collect();
-        self.entries.splice(place..place, new);
+        parts.sort_by_key(|(pc, _)| (Some(*pc) != falls_to, *pc));
+        let parts = parts.into_iter().map(|(_, lanes)| StackEntry { lanes, at, of: lanes, for_exits: false });
+        self.entries.splice(place..place, of_exits.into_iter().chain(parts));
         self.last = None;
     }
 }

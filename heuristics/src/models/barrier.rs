@@ -39,7 +39,7 @@ use trace_format::Pc;
 use crate::mechanisms::convergence::Convergence;
 use crate::mechanisms::predication;
 use crate::models::min_pc;
-use crate::warp::reconvergence::{Branch, Reconvergence, distinct_pcs};
+use crate::warp::reconvergence::{Branch, Reconvergence, are_apart};
 use crate::{
     Choice, Entry, Family, Heuristic, Lane, LaneSet, Lead, Order, Parameter, Placement, Ran, Settings, Tally, Together,
     Values, WarpView,
@@ -304,7 +304,7 @@ impl Heuristic for Anywhere {
         let live = ran.lanes & warp.live();
         let ready = live & warp.ready();
         self.halted = self.halted | (live - ready);
-        if distinct_pcs(warp, live).len() > 1 {
+        if are_apart(warp, live) {
             let points = Branch::of(warp, ran).points(warp, self.placement);
             let mut places: Vec<Reconvergence> = std::iter::once(points.first).chain(points.around).collect();
             for lane in live {

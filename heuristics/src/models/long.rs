@@ -16,7 +16,7 @@
 //! is shared.
 
 use crate::warp::history::{self, Memory, Rule};
-use crate::{Choice, Entry, Extent, Family, Heuristic, Parameter, Seats, Together, Values, WarpView};
+use crate::{Choice, Entry, Extent, Family, Heuristic, LaneSet, Lead, Parameter, Seats, Together, Values, WarpView};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "long",
@@ -50,6 +50,10 @@ impl Heuristic for Memory {
 
     fn choose(&mut self, warp: &WarpView) -> Choice {
         self.choose(warp)
+    }
+
+    fn runs_on(&self, _warp: &WarpView, _lanes: LaneSet, lead: &mut Lead) -> bool {
+        self.runs_on(lead)
     }
 
     fn stays_together(&self, warp: &WarpView) -> bool {

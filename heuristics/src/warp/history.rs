@@ -4,7 +4,7 @@
 use rustc_hash::FxHashMap;
 use trace_format::Pc;
 
-use crate::{Choice, Lane, LaneSet, LaneState, Together, WarpView};
+use crate::{Choice, Lane, LaneSet, LaneState, Lead, Order, Together, WarpView};
 
 /// The most block entries that a lane can be told to remember.
 pub(crate) const MOST: u32 = 64;
@@ -69,6 +69,14 @@ impl Memory {
         self.history.record(lanes, warp.lane(reference).pc);
         self.reference = Some(reference);
         Choice::Run(lanes)
+    }
+
+    /// Inside of a block nothing is remembered, and the mates of the lane that led go on with it.
+    pub(crate) fn runs_on(&self, lead: &mut Lead) -> bool {
+        lead.restart(Order::None);
+        lead.stop_at_blocks();
+        lead.stop_at_others();
+        !self.is_by_instruction()
     }
 
     /// Whether lanes that are all at one pc stay together.

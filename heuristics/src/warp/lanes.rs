@@ -53,8 +53,17 @@ macro_rules! of_words {
 }
 
 /// A set of lanes of one warp: an active mask. Lane 0 is bit 0 of word 0.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Copy, Eq, Default)]
 pub struct LaneSet([u64; WORDS]);
+
+impl PartialEq for LaneSet {
+    // A comparison of arrays would have both in memory first.
+    #[inline]
+    fn eq(&self, other: &LaneSet) -> bool {
+        let ([a, b, c, d], [e, f, g, h]) = (self.0, other.0);
+        (a ^ e) | (b ^ f) | (c ^ g) | (d ^ h) == 0
+    }
+}
 
 impl LaneSet {
     /// The set without lanes.

@@ -34,6 +34,7 @@ pub struct Lead {
     bits: u64,
     at_stubs: bool,
     at_others: bool,
+    at_blocks: bool,
     going_back: bool,
     tells_run: bool,
 }
@@ -49,6 +50,7 @@ impl Default for Lead {
             bits: 0,
             at_stubs: false,
             at_others: false,
+            at_blocks: false,
             going_back: false,
             tells_run: false,
         }
@@ -66,6 +68,8 @@ pub struct Next {
     pub in_stub: bool,
     /// Whether ready lanes other than these stand there, as far as the lead asks for it ([`Lead::looks_at_others`]).
     pub has_others: bool,
+    /// Whether they came by a transfer of control.
+    pub starts_block: bool,
     /// Whether they came by a transfer of control to a lower address.
     pub back: bool,
     /// Their stack pointer, of lanes that differ the lowest.
@@ -121,6 +125,11 @@ impl Lead {
         self.at_others
     }
 
+    /// It ends where control was transferred.
+    pub fn stop_at_blocks(&mut self) {
+        self.at_blocks = true;
+    }
+
     /// It ends where control was transferred to a lower address.
     pub fn stop_going_back(&mut self) {
         self.going_back = true;
@@ -172,7 +181,7 @@ impl Lead {
     /// Whether it matters how lanes come to a segment, and who stands there.
     #[inline]
     fn asks_how(&self) -> bool {
-        self.at_stubs | self.at_others | self.going_back
+        self.at_stubs | self.at_others | self.at_blocks | self.going_back
     }
 
     /// Whether nothing counts but where the lanes are, and at which call level.
@@ -196,7 +205,10 @@ impl Lead {
     pub fn goes_on(&self, next: &Next, control_flow: &ControlFlow) -> bool {
         self.goes_on_at(next.pc, next.level)
             && !(self.asks_how()
-                && (self.at_stubs && next.in_stub || self.at_others && next.has_others || self.going_back && next.back))
+                && (self.at_stubs && next.in_stub
+                    || self.at_others && next.has_others
+                    || self.at_blocks && next.starts_block
+                    || self.going_back && next.back))
             && (self.order == Order::None
                 || self.key((next.pc, next.place), next.sp, next.level, control_flow) < self.below)
     }

@@ -103,14 +103,26 @@ impl Branch {
     }
 }
 
-/// The pcs at which these lanes stand, each once.
-pub(crate) fn distinct_pcs(warp: &WarpView, lanes: LaneSet) -> Vec<Pc> {
-    let mut pcs: Vec<Pc> = Vec::new();
-    for lane in lanes {
+/// Whether these lanes stand at several pcs.
+pub(crate) fn are_apart(warp: &WarpView, lanes: LaneSet) -> bool {
+    let mut pcs = lanes.iter().map(|lane| warp.lane(lane).pc);
+    let first = pcs.next();
+    pcs.any(|pc| Some(pc) != first)
+}
+
+/// These lanes by the pc at which they stand.
+pub(crate) fn by_pc(warp: &WarpView, lanes: LaneSet) -> Vec<(Pc, LaneSet)> {
+    let mut parts = Vec::new();
+    let mut left = lanes;
+    while let Some(lane) = left.lowest() {
         let pc = warp.lane(lane).pc;
-        if !pcs.contains(&pc) {
-            pcs.push(pc);
-        }
+        // Lanes that wait are in no group.
+        let here = match lanes.is_subset(&warp.ready()) {
+            true => left & warp.mates(lane),
+            false => left.iter().filter(|lane| warp.lane(*lane).pc == pc).collect(),
+        };
+        left = left - here;
+        parts.push((pc, here));
     }
-    pcs
+    parts
 }

@@ -77,22 +77,30 @@ impl Replay<'_> {
             return Ok(None);
         }
         let states = self.see::<TURNS>(asked);
+        let mut lead = std::mem::take(&mut self.lead);
         let view = self.view_of::<TURNS>(asked, states.as_deref());
         let lanes = match model.choose(&view.with_future(&cursor::Known(&self.cursors))) {
             Choice::Run(lanes) => lanes,
             Choice::Deadlock(lanes) => return Ok(Some(lanes)),
         };
         let group = self.check(spec, lanes, asked.ready)?;
-        let runs_on = !TURNS && !by_instruction && takes_runs && {
-            let mut lead = std::mem::take(&mut self.lead);
-            let runs_on = model.runs_on(&self.view(asked.ready), lanes, &mut lead);
-            self.lead = lead;
-            runs_on
-        };
+        let runs_on = !TURNS && !by_instruction && takes_runs && model.runs_on(&view, lanes, &mut lead);
+        self.lead = lead;
         // Filled in place: moved out of results, it would be read before it is all written.
         let mut ran = Ran::of(lanes);
         if !(runs_on && self.run_on(model, group, &mut ran, metrics)?) {
             self.step(group, &mut ran, model.predicated_off(), by_instruction, metrics)?;
+        }
+        // A lock that nobody else has or wants is as if it were not there.
+        while runs_on && self.met_controls && metrics.is_empty() && !self.lead.tells_run() {
+            self.tell_events(metrics);
+            let is_still = (self.live, self.live - self.sync.waiting()) == (asked.live, asked.ready);
+            let stand = lanes.lowest().and_then(|lane| self.groups.find(self.states[lane.index()].pc));
+            let group = stand.filter(|group| is_still && lanes.is_subset(&self.groups[*group].lanes));
+            let Some(group) = group.filter(|_| !self.sync.has_opened()) else { break };
+            if !self.run_on(model, group, &mut ran, metrics)? {
+                break;
+            }
         }
         // A turn that has ended asks nothing more.
         if let Some(asked) = self.still::<TURNS>(asked) {

@@ -64,6 +64,8 @@ pub struct Replay<'a> {
     lead: Lead,
     /// The lanes of the launch that runs; none before the first.
     launch: Option<LaneSet>,
+    /// Whether one of the lanes that moved last has come to a control, or to the end of its batch.
+    met_controls: bool,
     /// Room for the segments of a run.
     run: Vec<heuristics::SegmentId>,
 }
@@ -126,6 +128,7 @@ impl<'a> Replay<'a> {
             seen_groups: Groups::default(),
             lead: Lead::default(),
             launch: None,
+            met_controls: false,
             run: Vec::new(),
         };
         replay.arrive(LaneSet::first(lanes.len()))?;
@@ -380,6 +383,7 @@ impl<'a> Replay<'a> {
 
     fn move_on(&mut self, lanes: LaneSet) -> Result<()> {
         let stopped = self.stand_at_segments(lanes);
+        self.met_controls = !stopped.is_empty();
         if stopped.is_empty() { Ok(()) } else { self.go_through_controls(stopped) }
     }
 

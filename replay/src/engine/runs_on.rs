@@ -15,8 +15,9 @@ const FIRST_LOOK: usize = 16;
 const MOST_LOOK: usize = 1024;
 
 impl Replay<'_> {
-    /// Runs the lanes, all of this group, as far as their lead goes, and all of them run the same in their batches.
-    /// None, and nothing is done, where that is no more than one segment.
+    /// Runs the lanes, all of this group, as far as their lead goes, and all of them run the same in their batches; on,
+    /// where they have run since they were chosen. False, and nothing is done, where they do not go on, or were just
+    /// chosen and run no more than one segment.
     pub(super) fn run_on(
         &mut self,
         model: &mut dyn Heuristic,
@@ -36,7 +37,9 @@ impl Replay<'_> {
             }
         }
         let lead = &self.lead;
-        let walk = Walk { cursors: &self.cursors, briefs: self.briefs, lanes, first, sp, level };
+        let is_chosen = ran.since_chosen == 0;
+        let transfer = ran.last_kind.transfers_control().then_some(ran.last_pc);
+        let walk = Walk { cursors: &self.cursors, briefs: self.briefs, lanes, first, sp, level, is_chosen, transfer };
         let Walked { total, last: id, level } = if let Some(below) = lead.goes_on_below() {
             walk.while_goes_on(|way| way.brief.start < below)
         } else if lead.looks_at_places_alone() {
@@ -47,11 +50,12 @@ impl Replay<'_> {
                 let (pc, place, in_stub) = (brief.start, brief.place, brief.in_stub);
                 let has_others = lead.looks_at_others() && others_at(pc);
                 let back = transfer.is_some_and(|from| pc < from);
-                let next = Next { pc, place, in_stub, has_others, back, sp: *sp, level: *level };
+                let starts_block = transfer.is_some();
+                let next = Next { pc, place, in_stub, has_others, starts_block, back, sp: *sp, level: *level };
                 lead.goes_on(&next, &self.program.control_flow)
             })
         };
-        if total.segments < 2 {
+        if total.segments < 1 + usize::from(is_chosen) {
             return Ok(false);
         }
         let active = lanes.len();
@@ -85,14 +89,14 @@ impl Replay<'_> {
         let segment = &self.program.segments[id];
         let (instructions, last) = (segment.len() as u32, segment.last());
         (ran.instructions, ran.segment, ran.level) = (instructions, id, level);
-        ran.since_chosen = total.instructions;
+        ran.since_chosen += total.instructions;
         ran.ends_with(last);
         Ok(true)
     }
 }
 
-/// The lanes that run on, which stand before one segment: the first of them, the lowest of their stack pointers, and
-/// the call level of the first.
+/// The lanes that run on, which stand before one segment: the first of them, the lowest of their stack pointers, the
+/// call level of the first, whether they were chosen there, and how they came there.
 struct Walk<'a> {
     cursors: &'a [Cursor<'a>],
     briefs: &'a [Brief],
@@ -100,6 +104,8 @@ struct Walk<'a> {
     first: usize,
     sp: i64,
     level: u32,
+    is_chosen: bool,
+    transfer: Option<Pc>,
 }
 
 /// How the lanes come to a segment.
@@ -120,14 +126,14 @@ struct Walked {
 }
 
 impl Walk<'_> {
-    /// As far as all lanes run the same in their batches and `goes_on` says so; that is not asked of the first segment.
+    /// As far as all lanes run the same in their batches and `goes_on` says so; that is not asked of a segment that was
+    /// chosen.
     // One copy for each way to ask: half of a divergent replay is spent here.
     #[inline(always)]
     fn while_goes_on(self, goes_on: impl Fn(&Way) -> bool) -> Walked {
-        let Walk { cursors, briefs, lanes, first, mut sp, mut level } = self;
+        let Walk { cursors, briefs, lanes, first, mut sp, mut level, mut is_chosen, mut transfer } = self;
         let codes = cursors[first].codes_left();
         let mut walked = Walked { total: RunTotal::default(), last: SegmentId(0), level };
-        let mut transfer = None;
         // So many of the codes are run by all lanes, and so many of them were compared: the segment before which they
         // stand need not be the same, but begins at one pc.
         let (mut known, mut compared) = (if lanes.len() == 1 { codes.len() } else { codes.len().min(1) }, 0);
@@ -136,7 +142,7 @@ impl Walk<'_> {
             for code in &codes[walked.total.segments..known] {
                 let Some(id) = code.as_segment() else { break 'run };
                 let brief = &briefs[id.0 as usize];
-                if walked.total.segments > 0 && !goes_on(&Way { brief, transfer, sp, level }) {
+                if !std::mem::take(&mut is_chosen) && !goes_on(&Way { brief, transfer, sp, level }) {
                     break 'run;
                 }
                 walked.total.add(brief);

@@ -127,6 +127,12 @@ impl Sync {
         self.opened.take()
     }
 
+    /// Whether an episode took place since that was asked for.
+    #[inline]
+    pub(crate) fn has_opened(&self) -> bool {
+        self.opened.is_some()
+    }
+
     /// All lanes that wait.
     #[inline]
     pub(crate) fn waiting(&self) -> LaneSet {

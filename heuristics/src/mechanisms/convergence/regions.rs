@@ -1,6 +1,6 @@
 //! Registers behind the regions of predictions: where lanes wait for each other that parted inside of one.
 
-use super::{Convergence, Register, distinct_pcs};
+use super::{Convergence, Register, are_apart};
 use crate::{ControlFlow, LaneSet, WarpView};
 
 impl Convergence {
@@ -12,7 +12,7 @@ impl Convergence {
         }
         for i in 0..self.splits.len() {
             let lanes = self.splits[i].lanes & warp.live();
-            if self.splits[i].moved && distinct_pcs(warp, lanes).len() > 1 {
+            if self.splits[i].moved && are_apart(warp, lanes) {
                 self.fill_behind_regions(lanes, &warp.program().control_flow);
             }
         }

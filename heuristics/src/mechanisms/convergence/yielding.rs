@@ -11,7 +11,7 @@ use flowgraph::LoopId;
 
 use super::{Convergence, Split};
 use crate::mechanisms::speculation::Speculation;
-use crate::warp::reconvergence::{Branch, Reconvergence, distinct_pcs};
+use crate::warp::reconvergence::{Branch, Reconvergence, are_apart};
 use crate::{ControlFlow, Lane, LaneSet, LaneState, Lead, Program, WarpView};
 
 /// Lanes that are in a loop which others have left.
@@ -82,7 +82,7 @@ impl Convergence {
         let Some(yields) = warp.program().control_flow.yields().filter(|_| self.yielding.is_some()) else { return };
         let last = self.splits[index].last.filter(|branch| !branch.lanes.is_disjoint(&lanes));
         if let Some(branch) = last
-            && distinct_pcs(warp, lanes).len() > 1
+            && are_apart(warp, lanes)
         {
             self.yield_at(&branch, lanes, warp);
         }
