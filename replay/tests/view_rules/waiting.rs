@@ -413,17 +413,19 @@ fn rounds<'a>(count: usize, one: &[&'a Piece], other: &[&'a Piece]) -> Vec<&'a P
 
 #[test]
 fn a_turn_that_begins_as_another_is_left_out_whole() {
-    // loop: inc ecx; load; compare; jne out; test cl, 4; je loop; nop; jmp loop. Behind `je` both the loop and the nop
-    // can come, so the nop does not show that the wait is over.
+    // loop: inc ecx; load; compare; jne out; test cl, 4; je loop; jmp more; ... more: nop; jmp loop. Behind `je` both
+    // the loop and `jmp more` can come, so that one of them came does not show that the wait is over. The loop is entered
+    // behind what it asks, so that the first turn begins behind `je`.
     let asks = piece(MAIN, &[COUNT, LOAD, COMPARE, &[0x75, 0x73]]);
     let ends = piece(MAIN + 13, &[FOURTH, &[0x74, 0xee]]);
-    let more = ends_with(piece(MAIN + 18, &[NOP, &[0xeb, 0xeb]]), Kind::Jump, 0);
+    let over = ends_with(piece(MAIN + 18, &[&[0xeb, 0x0c]]), Kind::Jump, 0);
+    let more = ends_with(piece(MAIN + 32, &[NOP, &[0xeb, 0xdd]]), Kind::Jump, 0);
     let out = piece(MAIN + 0x80, &[&[0x31, 0xc9], NOP]);
     let spin = |count| {
-        let way = rounds(count, &[&asks, &ends], &[&asks, &ends, &more]);
-        threads_ran(&[[way, vec![&asks, &out]].concat()])
+        let way = rounds(count, &[&asks, &ends], &[&asks, &ends, &over, &more]);
+        threads_ran(&[[vec![&ends], way, vec![&asks, &out]].concat()])
     };
-    assert_eq!(spin(20) - spin(10), 10 * (4 * 6 + 4 * 8));
+    assert_eq!(spin(20) - spin(10), 10 * (4 * 6 + 4 * 9));
 }
 
 #[test]
