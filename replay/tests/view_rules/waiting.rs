@@ -414,8 +414,8 @@ fn rounds<'a>(count: usize, one: &[&'a Piece], other: &[&'a Piece]) -> Vec<&'a P
 #[test]
 fn a_turn_that_begins_as_another_is_left_out_whole() {
     // loop: inc ecx; load; compare; jne out; test cl, 4; je loop; jmp more; ... more: nop; jmp loop. Behind `je` both
-    // the loop and `jmp more` can come, so that one of them came does not show that the wait is over. The loop is entered
-    // behind what it asks, so that the first turn begins behind `je`.
+    // the loop and `jmp more` can come, so that one of them came does not show that the wait is over. The thread enters
+    // the loop at `test`, so that the first turn begins behind `je`.
     let asks = piece(MAIN, &[COUNT, LOAD, COMPARE, &[0x75, 0x73]]);
     let ends = piece(MAIN + 13, &[FOURTH, &[0x74, 0xee]]);
     let over = ends_with(piece(MAIN + 18, &[&[0xeb, 0x0c]]), Kind::Jump, 0);
