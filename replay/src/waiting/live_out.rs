@@ -95,7 +95,8 @@ pub(super) fn follow(watched: &mut LiveOut, touch: Touch, slots: &[Carried], is_
     match touch {
         Touch::Saves(one) if one & watched.wants() != 0 => watched.saved.save(one),
         Touch::Restores(one) if one & watched.wants() != 0 => {
-            if !watched.saved.restore(one) {
+            let was_saved = watched.saved.restore(one);
+            if !was_saved {
                 watched.registers &= !one;
                 if one == FRAME_POINTER {
                     watched.drop_frame(slots);
