@@ -83,6 +83,11 @@ fn a_barrier_that_looks_the_more_rarely_the_longer_it_waits_leaves_the_work() {
 }
 
 #[test]
+fn a_barrier_that_looks_in_several_ways_in_turn_leaves_the_work() {
+    what_is_left_is_work_of(10_000, "-DWAIT=15", if is_whole() { &["-O2", "-O0"] } else { &["-O2"] });
+}
+
+#[test]
 fn a_lock_that_is_tried_with_an_exchange_leaves_the_work() {
     what_is_left_is_the_work("-DWAIT=6");
     what_is_left_is_the_work("-DWAIT=7");

@@ -158,6 +158,15 @@ static void barrier(int thread, int now) {
         if (turns < 2000) turns++;
         else nanosleep(&rest, 0);
     }
+#elif WAIT == 15 /* in several ways in turn: many turns go another way than the one before */
+    (void)thread;
+    arrive(now);
+    for (unsigned turns = 1; phase == now; turns++) {
+        if (turns < 76) __asm__ volatile("nop; nop");
+        if (turns & 32) __asm__ volatile("nop");
+        if ((turns & 3) < 2) __asm__ volatile("nop; nop; nop");
+        if (!(turns & 65535)) sched_yield(); /* Else a run on a busy machine has hundreds of millions of turns. */
+    }
 #else /* a lock that is tried, held for long enough that others must wait for it */
     static const struct timespec while_held = { 0, 200000 };
     (void)thread;

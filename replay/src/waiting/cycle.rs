@@ -1,5 +1,7 @@
 //! A turn as a ring of segments, and what threads made of it.
 
+use std::sync::Arc;
+
 use heuristics::{SegmentId, SegmentTable};
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::Pc;
@@ -8,7 +10,7 @@ use trace_format::Pc;
 pub(super) const MOST_SEGMENTS: usize = 256;
 
 /// The segments of a turn, in order, in the one form of all that are the same ring ([`canonical`]).
-pub(crate) type Turn = Box<[SegmentId]>;
+pub(crate) type Turn = Arc<[SegmentId]>;
 
 /// What threads made of a turn.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -14,7 +14,6 @@ pub(super) struct LiveOut {
     pub in_stack: Registers,
     /// Where the stack pointer is, from where it was at the turn's beginning.
     pub sp: i64,
-    /// By register: how often it lies saved on the stack.
     pub saved: Saved,
     /// The segment of the turn behind which the thread has left it.
     pub left_at: usize,
@@ -28,12 +27,12 @@ pub(super) struct LiveOut {
 impl LiveOut {
     /// What of the registers is not saved, but in use.
     fn here(&self) -> Registers {
-        (0..FIRST_SLOT).filter(|r| self.saved[*r] > 0).fold(self.registers, |all, r| all & !(1 << r))
+        self.registers & !self.saved.registers
     }
 
     /// Whether slots are followed, and the thread is in the function whose frame holds them.
     fn sees_frame(&self) -> bool {
-        self.has_slots() && self.saved[FRAME_POINTER.trailing_zeros() as usize] == 0
+        self.has_slots() && self.saved.registers & FRAME_POINTER == 0
     }
 
     fn has_slots(&self) -> bool {
@@ -94,16 +93,13 @@ pub(super) fn follow(watched: &mut LiveOut, touch: Touch, slots: &[Carried], is_
         slots.iter().filter(overlap)
     };
     match touch {
-        Touch::Saves(one) if one & watched.wants() != 0 => watched.saved[one.trailing_zeros() as usize] += 1,
+        Touch::Saves(one) if one & watched.wants() != 0 => watched.saved.save(one),
         Touch::Restores(one) if one & watched.wants() != 0 => {
-            let saved = &mut watched.saved[one.trailing_zeros() as usize];
-            match saved.checked_sub(1) {
-                Some(left) => *saved = left,
-                None => {
-                    watched.registers &= !one;
-                    if one == FRAME_POINTER {
-                        watched.drop_frame(slots);
-                    }
+            let was_saved = watched.saved.restore(one);
+            if !was_saved {
+                watched.registers &= !one;
+                if one == FRAME_POINTER {
+                    watched.drop_frame(slots);
                 }
             }
         }

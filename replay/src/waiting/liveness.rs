@@ -66,8 +66,8 @@ pub(super) fn is_read_from(to: Pc, branch: usize, turn: &[SegmentId], effects: &
                 SpEffect::Recorded => watched.registers &= !watched.in_stack,
             }
             if is_call {
-                let lost = (0..FIRST_SLOT).filter(|r| !is_preserved(*r) && watched.saved[*r] == 0);
-                watched.registers = lost.fold(watched.registers, |all, r| all & !(1 << r));
+                let lost = (0..FIRST_SLOT).filter(|r| !is_preserved(*r)).fold(0, |all, r| all | 1 << r);
+                watched.registers &= !(lost & !watched.saved.registers);
             }
             if watched.registers == 0 {
                 continue;

@@ -211,13 +211,12 @@ pub(super) fn effects(turn: &[Vec<Instruction>], code: &Code) -> Option<Effects>
 
 /// The registers that lie saved on the stack behind a segment, from those before it.
 fn saves(segment: &[Instruction], before: Option<&Saved>) -> Saved {
-    let mut saved = before.copied().unwrap_or([0; FIRST_SLOT]);
+    let mut saved = before.copied().unwrap_or_default();
     for touch in touches(segment).1 {
         match touch {
-            Touch::Saves(one) if one != 0 => saved[one.trailing_zeros() as usize] += 1,
+            Touch::Saves(one) if one != 0 => saved.save(one),
             Touch::Restores(one) if one != 0 => {
-                let saved = &mut saved[one.trailing_zeros() as usize];
-                *saved = saved.saturating_sub(1);
+                saved.restore(one);
             }
             _ => {}
         }

@@ -116,6 +116,9 @@ pub(crate) struct Waiting {
     lone: Vec<bool>,
     /// By segment: whether it asks the kernel for what another may give.
     asks: Vec<bool>,
+    /// By segment of one: nothing where it does more than to try again to change what it has read; else whether it
+    /// tries to.
+    tries: Vec<Option<bool>>,
     /// The most segments of one.
     longest: usize,
 }
@@ -131,8 +134,12 @@ impl Waiting {
             [lone, asks].map(|places| table.iter().map(|(_, segment)| places.contains(&segment.start())).collect());
         all.heads = vec![false; table.len()];
         all.members = vec![false; table.len()];
+        all.tries = vec![None; table.len()];
         for turn in &all.turns {
-            turn.iter().for_each(|segment| all.members[segment.0 as usize] = true);
+            for segment in turn.iter() {
+                all.members[segment.0 as usize] = true;
+                all.tries[segment.0 as usize] = tries(*segment, table);
+            }
             let heads = heads(turn, table).filter(|head| begins(turn[*head], turn));
             heads.for_each(|head| all.heads[turn[head].0 as usize] = true);
             all.longest = all.longest.max(turn.len());
@@ -164,15 +171,9 @@ impl Waiting {
 
     /// Whether a turn only tries again to change what it has read, as an atomic operation made of `cmpxchg` does: it
     /// waits for nobody. One that expects a number of its own waits until another has put it there.
-    pub fn is_retry(turn: &[SegmentId], table: &SegmentTable) -> bool {
-        let all = || turn.iter().flat_map(|id| table.listing(*id).iter());
-        let is_exchange = |one: &Instruction| one.operation() == Operation::CompareExchange;
-        let reads_what_to_expect = |one: &Instruction| {
-            one.writes() & Register::AX.bit() == 0
-                || matches!(one.operation(), Operation::Move | Operation::Extend) && one.operand(1) == Operand::Memory
-        };
-        all().flatten().any(|one| is_exchange(&one))
-            && all().all(|one| one.is_some_and(|one| is_exchange(&one) || reads_what_to_expect(&one)))
+    pub fn is_retry(&self, turn: &[SegmentId]) -> bool {
+        let tries = |before, segment: &SegmentId| self.tries[segment.0 as usize].map(|tries| before || tries);
+        turn.iter().try_fold(false, tries) == Some(true)
     }
 
     /// Whether this way, and this segment behind it, are a part of a turn.
@@ -191,6 +192,19 @@ impl Waiting {
             && (self.turns.contains(segments)
                 || canonical(segments, table).is_some_and(|(turn, _)| self.turns.contains(&turn)))
     }
+}
+
+/// Whether a segment tries to change what was read before; nothing where it does more than that.
+fn tries(segment: SegmentId, table: &SegmentTable) -> Option<bool> {
+    let is_exchange = |one: &Instruction| one.operation() == Operation::CompareExchange;
+    let reads_what_to_expect = |one: &Instruction| {
+        one.writes() & Register::AX.bit() == 0
+            || matches!(one.operation(), Operation::Move | Operation::Extend) && one.operand(1) == Operand::Memory
+    };
+    table.listing(segment).iter().try_fold(false, |tries, one| {
+        let one = one?;
+        (is_exchange(&one) || reads_what_to_expect(&one)).then_some(tries || is_exchange(&one))
+    })
 }
 
 /// The turns with the segments of another table, which cuts more finely; those that it cuts in two are gone.

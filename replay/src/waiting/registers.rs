@@ -10,8 +10,32 @@ pub(crate) type Registers = u128;
 /// The bit of the first slot.
 pub(super) const FIRST_SLOT: usize = 64;
 
-/// By register: how often it lies saved on the stack.
-pub(super) type Saved = [u32; FIRST_SLOT];
+/// How often each general register lies saved on the stack.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Saved {
+    times: [u32; Register::VECTORS.index()],
+    /// Those that do. What is watched is held against them at each touch, so they are at hand as bits.
+    pub registers: Registers,
+}
+
+impl Saved {
+    /// This one is saved once more.
+    pub fn save(&mut self, one: Registers) {
+        self.times[one.trailing_zeros() as usize] += 1;
+        self.registers |= one;
+    }
+
+    /// This one is taken back; whether it was saved.
+    pub fn restore(&mut self, one: Registers) -> bool {
+        let times = &mut self.times[one.trailing_zeros() as usize];
+        let was_saved = *times > 0;
+        *times -= u32::from(was_saved);
+        if *times == 0 {
+            self.registers &= !one;
+        }
+        was_saved
+    }
+}
 
 /// The bit of the frame pointer.
 pub(super) const FRAME_POINTER: Registers = Register::BP.bit();

@@ -402,3 +402,44 @@ fn what_is_left_of_a_wait_in_a_function_does_not_hang_on_its_turns_nor_on_the_st
         assert_eq!(kept.iter().map(place).collect::<Vec<_>>(), places, "{turns}");
     }
 }
+
+const COUNT: &[u8] = &[0xff, 0xc1]; // inc ecx
+const FOURTH: &[u8] = &[0xf6, 0xc1, 0x04]; // test cl, 4
+
+/// What a thread runs that makes one turn four times, then another four times, and so on for so many rounds.
+fn rounds<'a>(count: usize, one: &[&'a Piece], other: &[&'a Piece]) -> Vec<&'a Piece> {
+    [one, one, one, one, other, other, other, other].concat().repeat(count)
+}
+
+#[test]
+fn a_turn_that_begins_as_another_is_left_out_whole() {
+    // loop: inc ecx; load; compare; jne out; test cl, 4; je loop; jmp more; ... more: nop; jmp loop. Behind `je` both
+    // the loop and `jmp more` can come, so that one of them came does not show that the wait is over. The thread enters
+    // the loop at `test`, so that the first turn begins behind `je`.
+    let asks = piece(MAIN, &[COUNT, LOAD, COMPARE, &[0x75, 0x73]]);
+    let ends = piece(MAIN + 13, &[FOURTH, &[0x74, 0xee]]);
+    let over = ends_with(piece(MAIN + 18, &[&[0xeb, 0x0c]]), Kind::Jump, 0);
+    let more = ends_with(piece(MAIN + 32, &[NOP, &[0xeb, 0xdd]]), Kind::Jump, 0);
+    let out = piece(MAIN + 0x80, &[&[0x31, 0xc9], NOP]);
+    let spin = |count| {
+        let way = rounds(count, &[&asks, &ends], &[&asks, &ends, &over, &more]);
+        threads_ran(&[[vec![&ends], way, vec![&asks, &out]].concat()])
+    };
+    assert_eq!(spin(20) - spin(10), 10 * (4 * 6 + 4 * 9));
+}
+
+#[test]
+fn a_loop_that_is_left_in_the_first_turn_of_another_form_has_not_used_what_the_turns_before_carry() {
+    // loop: test cl, 4; je over; nop; over: inc ecx; load; compare; je loop
+    let forks = piece(MAIN, &[FOURTH, &[0x74, 0x01]]);
+    let more = piece(MAIN + 5, &[NOP]);
+    let asks = piece(MAIN + 6, &[COUNT, LOAD, COMPARE, &[0x74, 0xed]]);
+    let out = piece(MAIN + 19, &[&[0x31, 0xc9], NOP]);
+    let (short, long) = ([&forks, &asks], [&forks, &more, &asks]);
+    let spin = |count| {
+        let way = rounds(count, &short, &long);
+        let left_at_first = [&way[..], &short.repeat(4), &long, &[&out]].concat();
+        threads_ran(&[left_at_first, [way, vec![&out]].concat()])
+    };
+    assert_eq!(spin(20) - spin(10), 2 * 10 * (4 * 6 + 4 * 7));
+}

@@ -57,7 +57,7 @@ impl Looked {
             ));
         }
         let mut polls = vec![false; table.len()];
-        turns.keys().flatten().for_each(|segment| polls[segment.0 as usize] = true);
+        turns.keys().flat_map(|turn| turn.iter()).for_each(|segment| polls[segment.0 as usize] = true);
         let polls = |block| table.of_block(block).iter().any(|segment| polls[segment.0 as usize]);
         threads.iter_mut().for_each(|thread| thread.mutexes.settle(polls));
         let (mut lone, asks) = code.map_or_else(Default::default, |code| (code.lone_waits(), code.questions()));

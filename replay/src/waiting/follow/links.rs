@@ -8,8 +8,8 @@
 
 use heuristics::SegmentId;
 
-use super::super::candidate::Candidate;
-use super::super::cycle::{MOST_SEGMENTS, Turn};
+use super::super::candidate::{Candidate, Met};
+use super::super::cycle::MOST_SEGMENTS;
 use super::super::live_out::LiveOut;
 use super::Follower;
 
@@ -27,8 +27,14 @@ impl Follower<'_> {
         if !self.watched.iter().any(|watched| watched.is_whole_up_to(at, self.number) && may_ask(watched)) {
             return;
         }
-        let way: Turn = self.run[at..].into();
-        let Some((turn, place)) = self.turn_of(&way) else { return };
+        let (turn, place) = match self.known.get(&self.run[at..]) {
+            Some(Met::Turn(turn, place)) => (*turn, *place),
+            Some(Met::Work) => return,
+            _ => match self.turn_of(&self.run[at..].into()) {
+                Some(known) => known,
+                None => return,
+            },
+        };
         if self.candidates[turn].found.by_memory.contains(&head) && self.go_on_with(turn, place, at) {
             self.watch_for(turn, place, self.run.len());
         }
@@ -46,8 +52,8 @@ impl Follower<'_> {
     /// same loop carry that it has left before goes on in this one: it waits, or none of them does.
     /// Says whether there are such.
     pub(super) fn go_on_with(&mut self, turn: usize, place: usize, at: usize) -> bool {
-        let Candidate { segments, effects, .. } = self.candidates[turn].clone();
-        let Some(effects) = effects else { return false };
+        let Candidate { segments, effects: Some(effects), .. } = &self.candidates[turn] else { return false };
+        let (segments, effects) = (segments.clone(), effects.clone());
         let mut is_linked = false;
         for watched in self.watched.iter_mut().filter(|watched| watched.is_whole_up_to(at, self.number)) {
             let from = &mut self.candidates[watched.turn];

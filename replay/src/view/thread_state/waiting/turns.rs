@@ -20,7 +20,7 @@ use super::super::super::blocks::Facts;
 use super::super::super::locks::HeldLock;
 use super::super::{Counts, Expected, ThreadState};
 use crate::lanes::stream::BatchLengths;
-use crate::waiting::{Waiting, leads_to};
+use crate::waiting::leads_to;
 use crate::{Batch, Code};
 
 /// The stream's state before a segment with which a turn may begin.
@@ -239,7 +239,7 @@ impl ThreadState<'_> {
         let counts = self.count_as_waiting(counts, expected);
         self.turns.marks[at].counts = self.counts;
         self.spin.forget();
-        if !Waiting::is_retry(&segments, &self.plan.table) {
+        if !self.plan.waiting.is_retry(&segments) {
             self.has_waited();
         }
         (segments, sps, counts)
