@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::support::{SLEEP_SOON, has_openmp_of_clang, root, succeed};
 
 /// A program, how many iterations its loop has over all of its forks, and the efficiency that they have.
-const PROGRAMS: [(&str, u64, [f64; 2]); 19] = [
+const PROGRAMS: [(&str, u64, [f64; 2]); 20] = [
     // A breadth-first search: the inner loop's branch has the outer one's line.
     ("bfsl", 8192, [0.15, 0.21]),
     ("row3", 4096, [0.40, 0.44]),
@@ -45,13 +45,15 @@ const PROGRAMS: [(&str, u64, [f64; 2]); 19] = [
     // No thread goes round the loop whose turns are the iterations, but round one in it that ends a block further on.
     // Two lanes are a sixteenth of a warp.
     ("blocks", 2, [0.05, 0.07]),
+    // Each thread goes through what those before it and behind it have counted: as many turns as there are threads.
+    ("counted", 8192, [0.99, 1.0]),
 ];
 
-/// Those that clang vectorises at -O2.
-const IN_PARTS: [&str; 2] = ["vectorised", "col"];
+/// Those that clang vectorises or unrolls at -O2.
+const IN_PARTS: [&str; 3] = ["vectorised", "col", "counted"];
 
 /// Those whose code without optimisation once had other lanes.
-const UNLIKE_PLAIN: [&str; 2] = ["outside", "strided"];
+const UNLIKE_PLAIN: [&str; 3] = ["outside", "strided", "counted"];
 
 fn source(program: &str) -> PathBuf {
     root().join(format!("cli/tests/lanes/shared_out/{program}.c"))

@@ -11,12 +11,12 @@ use std::collections::BTreeSet;
 
 use flowgraph::{LoopId, NodeId, reached};
 use heuristics::SegmentTable;
-use machine::{Condition, Instruction, Operand, Operator, Register, Step};
+use machine::{Condition, Instruction, Operand, Operation, Operator, Register, Step};
 use rustc_hash::FxHashMap;
 use trace_format::{Kind, Pc};
 
 use super::loops::{LoopsOf, segment_of_place};
-use super::values::{ANSWER, CONSTANT, COUNT, MIXED, NUMBER, REST, SHARE, STEPPED, State, power_of_rest};
+use super::values::{ANSWER, CONSTANT, COUNT, DISTANCE, MIXED, NUMBER, REST, SHARE, STEPPED, State, power_of_rest};
 
 /// Loops whose end hangs on what a runtime gave.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -78,6 +78,35 @@ impl Tests {
     }
 }
 
+/// How many turns compilers make one.
+const UNROLLED: [i64; 3] = [2, 4, 8];
+
+/// The two values that a test compares by which a loop ends: see [`State`].
+#[derive(Clone, Copy, Debug)]
+struct End {
+    compared: [u16; 2],
+    distances: [Option<i64>; 2],
+    times: [Option<i64>; 2],
+}
+
+impl End {
+    /// Whether the loop, which writes these registers, counts from what no runtime gave to the thread's number, or from
+    /// there to the number of threads: each thread goes through those of others, as where it sums up what they have
+    /// counted.
+    fn counts_threads(self, test: Instruction, written: u128, is_unrolled: bool) -> bool {
+        let is_counted = |index| test.register(index).is_some_and(|part| written & part.register.bit() != 0);
+        [(0, 1), (1, 0)].into_iter().any(|(end, counter)| {
+            // Or the number of threads but for that.
+            let is_number = |index: usize| {
+                self.compared[index] & (NUMBER | SHARE | DISTANCE) == NUMBER && self.times[index].is_some()
+            };
+            let is_up_to = is_number(end) && self.compared[counter] == 0;
+            let is_from = is_unrolled && is_number(counter) && self.compared[end] == COUNT;
+            (is_up_to || is_from) && is_counted(counter) && !is_counted(end)
+        })
+    }
+}
+
 /// What is known of a loop's test and its turns.
 #[derive(Clone, Copy, Debug, Default)]
 struct Facts {
@@ -95,8 +124,11 @@ struct Facts {
     meets: bool,
     /// A turn adds what hangs on the number of threads.
     steps_by_count: bool,
-    /// A turn adds to a thread's number what that counts for: each thread goes through those of the next ones.
+    /// A turn adds to a thread's number what that counts for, or takes it away: each thread goes through those of the
+    /// next ones, or of those before it.
     runs_on: bool,
+    /// So it would but for a compiler, which makes several turns one.
+    is_unrolled: bool,
 }
 
 impl Given {
@@ -117,7 +149,7 @@ impl Given {
         let mut tests: FxHashMap<NodeId, Test> = FxHashMap::default();
         let mut forking = Vec::new();
         let mut states: Vec<Option<State>> = vec![None; graph.node_count()];
-        let mut ends: FxHashMap<(LoopId, NodeId), [Option<i64>; 2]> = FxHashMap::default();
+        let mut ends: FxHashMap<(LoopId, NodeId), End> = FxHashMap::default();
         let mut left = Vec::new();
         let (mut modulo, mut rests, mut looks) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         let mut answers = BTreeSet::new();
@@ -142,10 +174,10 @@ impl Given {
                         facts.entry(id).or_default().steps_by_count = true;
                     }
                 }
-                if runs_on(&state, instruction) {
-                    for id in loops.around(node).take(1) {
-                        facts.entry(id).or_default().runs_on = true;
-                    }
+                for id in loops.around(node).take(1) {
+                    let facts = facts.entry(id).or_default();
+                    facts.runs_on |= runs_on(&state, instruction, &[1, -1]);
+                    facts.is_unrolled |= runs_on(&state, instruction, &UNROLLED);
                 }
                 let counts = state.value(instruction.operand(0), instruction).from;
                 modulo.extend(power_of_rest(counts, instruction).map(|power| (node, power)));
@@ -206,7 +238,8 @@ impl Given {
                     facts.by_whole |= compared & (NUMBER | SHARE) != 0 && compared & MIXED == 0;
                     // It is known when all ways have been followed.
                     if compared & (NUMBER | SHARE) != 0 {
-                        ends.insert((id, node), state.distances);
+                        let State { compared, distances, times, .. } = state;
+                        ends.insert((id, node), End { compared, distances, times });
                     }
                     facts.by_two |= state.compared.iter().all(|from| from & (NUMBER | CONSTANT) == NUMBER);
                     facts.by_both |= state.compared.iter().all(|from| from & (NUMBER | MIXED) == NUMBER);
@@ -214,10 +247,20 @@ impl Given {
             }
         }
         let of = |id: LoopId| facts.get(&id).copied().unwrap_or_default();
+        let of_loop = |id: LoopId| ends.iter().filter(move |((of, _), _)| *of == id).map(|((_, at), end)| (*at, *end));
+        let counts_threads = |id: LoopId| {
+            let listing = |node: &NodeId| of_place.get(node.index()).map(|segment| segments.listing(*segment));
+            let all = loops.members(id).iter().filter_map(listing).flat_map(|code| code.iter().flatten());
+            let written = all.fold(0, |written, one| written | one.writes());
+            let compares = |one: &Instruction| one.operation() == Operation::Compare;
+            let test = |node: NodeId| listing(&node)?.iter().flatten().filter(compares).last();
+            let is_it = |test, end: End| end.counts_threads(test, written, of(id).is_unrolled);
+            of_loop(id).all(|(node, end)| test(node).is_some_and(|test| is_it(test, end)))
+        };
         let mut given = Given { tests: Tests(tests), looks, answers, ..Given::default() };
         let is_shared = |id: LoopId| {
             let Facts { ends_by_number, by_two, steps_by_count, runs_on, forks, meets, .. } = of(id);
-            ends_by_number && !forks && !meets && (!runs_on || by_two || steps_by_count)
+            ends_by_number && !forks && !meets && (!runs_on || by_two || steps_by_count) && !counts_threads(id)
         };
         let waits = |id: LoopId| of(id).meets && of(id).ends_by_number;
         given.with_barriers = loops.ids().filter(|id| waits(*id)).collect();
@@ -234,8 +277,8 @@ impl Given {
                 _ => {}
             }
         }
-        let of_loop = |id: LoopId| ends.iter().filter(move |((of, _), _)| *of == id).map(|(_, distances)| *distances);
-        given.ahead = given.loops.iter().filter_map(|id| Some((*id, ahead(of_loop(*id))?))).collect();
+        let distances = |id: LoopId| of_loop(id).map(|(_, end)| end.distances);
+        given.ahead = given.loops.iter().filter_map(|id| Some((*id, ahead(distances(*id))?))).collect();
         given.modulo = modulo.into_iter().collect();
         given.rests = rests.into_iter().collect();
         let is_rest = |id: LoopId| {
@@ -341,12 +384,14 @@ fn is_equality(branch: Instruction) -> bool {
     matches!(branch.condition(), Condition::Equal | Condition::NotEqual)
 }
 
-/// Whether an instruction adds to the thread's number, multiplied as it is, as much as the next one's is more.
-fn runs_on(state: &State, instruction: Instruction) -> bool {
+/// Whether an instruction adds to the thread's number, multiplied as it is, as much as that of so many threads further
+/// on is more, or less.
+fn runs_on(state: &State, instruction: Instruction, threads: &[i64]) -> bool {
     match instruction.step() {
         Step::Update { operator: Operator::Add, acc, by: Operand::Constant(by), to, .. } if acc == to => {
             let value = state.value(acc, instruction);
-            value.from & (NUMBER | SHARE) == NUMBER && value.times == Some(by)
+            let is_it = |number: &i64| value.times.and_then(|times| times.checked_mul(*number)) == Some(by);
+            value.from & (NUMBER | SHARE) == NUMBER && threads.iter().any(is_it)
         }
         _ => false,
     }

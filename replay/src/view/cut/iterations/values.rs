@@ -89,9 +89,11 @@ impl Value {
 pub(super) struct State {
     pub registers: [Value; 16],
     pub slots: FxHashMap<(u32, i64), Value>,
-    /// Where the two values come from that were compared last, and how far they are from numbers.
+    /// Where the two values come from that were compared last, how far they are from numbers, and how often the
+    /// thread's number is in them.
     pub compared: [u16; 2],
     pub distances: [Option<i64>; 2],
+    pub times: [Option<i64>; 2],
 }
 
 /// What a call gives a thread.
@@ -216,6 +218,7 @@ impl State {
             let values = [0, 1].map(|index| self.value(instruction.operand(index), instruction));
             let operands = values.map(|value| value.from);
             self.distances = values.map(|value| value.added.filter(|_| value.from & NUMBER != 0));
+            self.times = values.map(Value::times);
             let is_one = instruction.operand(0) == instruction.operand(1);
             self.compared = match instruction.operation() {
                 Operation::Compare if matches!(instruction.operand(1), Operand::Constant(_)) => {
@@ -264,11 +267,14 @@ impl State {
                     _ => {}
                 }
                 let times = match (operator, by) {
+                    _ if instruction.operation() == Operation::Address => self.times_of_other(instruction),
                     (Operator::Add, _) if instruction.operation() == Operation::Subtract => {
                         one.times().zip(other.times()).map(|(one, other)| one.wrapping_sub(other))
                     }
                     (Operator::Add, _) => one.times().zip(other.times()).map(|(one, other)| one.wrapping_add(other)),
                     (Operator::Multiply, Operand::Constant(by)) => one.times().map(|one| one.wrapping_mul(by)),
+                    // An unrolled loop's part of it.
+                    (Operator::And, Operand::Constant(_)) => one.times(),
                     _ => None,
                 };
                 let added = match (operator, by) {
