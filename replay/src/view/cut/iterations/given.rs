@@ -253,7 +253,7 @@ impl Given {
             let all = loops.members(id).iter().filter_map(listing).flat_map(|code| code.iter().flatten());
             let written = all.fold(0, |written, one| written | one.writes());
             let compares = |one: &Instruction| one.operation() == Operation::Compare;
-            let test = |node: NodeId| listing(&node)?.iter().flatten().filter(compares).last();
+            let test = |node: NodeId| listing(&node)?.iter().flatten().rfind(compares);
             let is_it = |test, end: End| end.counts_threads(test, written, of(id).is_unrolled);
             of_loop(id).all(|(node, end)| test(node).is_some_and(|test| is_it(test, end)))
         };
