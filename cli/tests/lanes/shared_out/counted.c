@@ -1,6 +1,6 @@
-// As in a bucket sort: each thread counts its share of 4,096 keys by bucket, adds up in loops of its own what the threads
-// before it and behind it have counted, and puts its keys where they belong. Right: 8,192 lanes, one for each key of the
-// two loops that are shared out, which all do the same.
+// As in a bucket sort: each thread counts its share of 4,096 keys by bucket, adds up in loops of its own what the
+// threads before it and behind it have counted, and puts its keys where they belong. Right: 8,192 lanes, one for each
+// key of the two loops that are shared out, which all do the same.
 #include <omp.h>
 #include <stdio.h>
 

@@ -174,10 +174,12 @@ impl Given {
                         facts.entry(id).or_default().steps_by_count = true;
                     }
                 }
-                for id in loops.around(node).take(1) {
-                    let facts = facts.entry(id).or_default();
-                    facts.runs_on |= runs_on(&state, instruction, &[1, -1]);
-                    facts.is_unrolled |= runs_on(&state, instruction, &UNROLLED);
+                if let Some(threads) = threads_on(&state, instruction) {
+                    for id in loops.around(node).take(1) {
+                        let facts = facts.entry(id).or_default();
+                        facts.runs_on |= threads.abs() == 1;
+                        facts.is_unrolled |= UNROLLED.contains(&threads);
+                    }
                 }
                 let counts = state.value(instruction.operand(0), instruction).from;
                 modulo.extend(power_of_rest(counts, instruction).map(|power| (node, power)));
@@ -384,17 +386,15 @@ fn is_equality(branch: Instruction) -> bool {
     matches!(branch.condition(), Condition::Equal | Condition::NotEqual)
 }
 
-/// Whether an instruction adds to the thread's number, multiplied as it is, as much as that of so many threads further
-/// on is more, or less.
-fn runs_on(state: &State, instruction: Instruction, threads: &[i64]) -> bool {
-    match instruction.step() {
-        Step::Update { operator: Operator::Add, acc, by: Operand::Constant(by), to, .. } if acc == to => {
-            let value = state.value(acc, instruction);
-            let is_it = |number: &i64| value.times.and_then(|times| times.checked_mul(*number)) == Some(by);
-            value.from & (NUMBER | SHARE) == NUMBER && threads.iter().any(is_it)
-        }
-        _ => false,
-    }
+/// So many threads further on an instruction goes that adds a constant to the thread's number, multiplied as it is: by
+/// what it adds that thread's is more.
+fn threads_on(state: &State, instruction: Instruction) -> Option<i64> {
+    let Step::Update { operator: Operator::Add, acc, by: Operand::Constant(by), to, .. } = instruction.step() else {
+        return None;
+    };
+    let value = state.value(acc, instruction);
+    let times = value.times.filter(|times| acc == to && *times != 0 && value.from & (NUMBER | SHARE) == NUMBER)?;
+    (by.checked_rem(times) == Some(0)).then(|| by / times)
 }
 
 /// Whether an instruction adds what hangs on the number of threads, and not on a thread's own, to a place.

@@ -268,6 +268,12 @@ impl State {
                 }
                 let times = match (operator, by) {
                     _ if instruction.operation() == Operation::Address => self.times_of_other(instruction),
+                    // What is left of a number when some of its bits are taken away still hangs on it.
+                    (Operator::Add, _)
+                        if one.from & other.from & NUMBER != 0 && (one.from | other.from) & MIXED != 0 =>
+                    {
+                        None
+                    }
                     (Operator::Add, _) if instruction.operation() == Operation::Subtract => {
                         one.times().zip(other.times()).map(|(one, other)| one.wrapping_sub(other))
                     }
