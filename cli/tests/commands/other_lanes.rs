@@ -306,6 +306,24 @@ fn loops_into_which_a_library_was_inlined_have_the_programs_own_lines() {
     }
 }
 
+/// The queue's lock is nearly never free: behind the way on which it is waited for rustc puts a copy of what a turn
+/// begins with, and goes on behind the loop's own.
+#[test]
+fn turns_that_begin_in_a_copy_of_a_loops_head_are_turns() {
+    let source = std::fs::read_to_string(root().join("cli/tests/programs/full_queue.rs")).unwrap();
+    let taken = "let mut q = queue.lock().unwrap();";
+    assert!(source.contains(taken), "{source}");
+    let held = source.replace(taken, &format!("{taken} thread::sleep(std::time::Duration::from_micros(200));"));
+    let queue = Traced::text(&held, "held_queue.rs", &["rustc", "--edition", "2021"]);
+    let loops = queue.json(&["--loops"]);
+    let own = loops.as_array().unwrap().iter().filter(|row| row["loop"] == "held_queue.rs:28");
+    let turns: Vec<(u64, u64)> =
+        own.map(|row| (row["depth"].as_u64().unwrap(), row["iterations"].as_u64().unwrap())).collect();
+    assert_eq!(turns, [(1, 136)], "{loops}");
+    let taken = queue.json(&["--loop", "held_queue.rs:28", "-H", "minpc"]);
+    assert_eq!(taken["results"][0]["lanes"], 136, "{taken}");
+}
+
 #[test]
 fn those_who_share_something_are_no_counter_of_work() {
     let verdict = Traced::new(CPP, "async_parts.cpp").verdict();

@@ -50,6 +50,12 @@ impl<'a> Instruction<'a> {
         self.decoded.cpuid_features().iter().map(|extension| format!("{extension:?}")).collect()
     }
 
+    /// Whether it does the same as another one, wherever the two stand.
+    #[must_use]
+    pub fn is_copy_of(self, other: Instruction) -> bool {
+        self.decoded == other.decoded
+    }
+
     /// A number for its name, the kinds of its operands and how it is encoded.
     #[must_use]
     pub fn form(self) -> u16 {

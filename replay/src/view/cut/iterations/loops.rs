@@ -8,6 +8,7 @@ use trace_format::{Kind, Pc};
 
 use super::copies::{Copies, Part};
 use super::counter::{LoopCounter, LoopRan};
+use super::heads::loops_of;
 use super::merging::Trips;
 use super::spread::Recorder;
 use super::turns::Turns;
@@ -24,9 +25,9 @@ pub(crate) struct LoopsOf<'a> {
 
 impl<'a> LoopsOf<'a> {
     /// None where nothing ran.
-    pub fn of(flow: &'a ControlFlow) -> Option<LoopsOf<'a>> {
+    pub fn of(flow: &'a ControlFlow, segments: &SegmentTable) -> Option<LoopsOf<'a>> {
         let graph = flow.graph()?.clone();
-        Some(LoopsOf { flow, loops: Loops::of(&graph), graph })
+        Some(LoopsOf { flow, loops: loops_of(&graph, segments, &segment_of_place(segments)), graph })
     }
 
     /// Those of a program's functions, each by itself: also such that no lane turned, where it ran their body and the
@@ -67,11 +68,11 @@ impl<'a> LoopsOf<'a> {
             }
         }
         let graph = builder.build(ran.entry());
-        Some(LoopsOf { flow, loops: Loops::of(&graph), graph })
+        Some(LoopsOf { flow, loops: loops_of(&graph, segments, &segment_of_place(segments)), graph })
     }
 
     /// The same with these edges too.
-    pub fn with(&self, edges: &[(NodeId, NodeId)]) -> LoopsOf<'a> {
+    pub fn with(&self, edges: &[(NodeId, NodeId)], segments: &SegmentTable) -> LoopsOf<'a> {
         let mut builder = Builder::new(self.graph.node_count());
         for node in self.graph.nodes() {
             for next in self.graph.successors(node) {
@@ -82,7 +83,7 @@ impl<'a> LoopsOf<'a> {
             builder.edge(*from, *to);
         });
         let graph = builder.build(self.graph.entry());
-        LoopsOf { flow: self.flow, loops: Loops::of(&graph), graph }
+        LoopsOf { flow: self.flow, loops: loops_of(&graph, segments, &segment_of_place(segments)), graph }
     }
 
     /// The graph of what ran.

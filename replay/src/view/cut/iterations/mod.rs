@@ -6,6 +6,7 @@ mod copies;
 mod counter;
 mod doubts;
 mod given;
+mod heads;
 pub(super) mod loops;
 mod merging;
 mod spread;
@@ -59,7 +60,7 @@ pub(in crate::view) fn into_turns(view: &View, which: &WhichLoops, bodies: &[Pc]
     let mut found = given(&loops);
     let ways_back = found.ways_back(&loops, &function_of);
     if !ways_back.is_empty() {
-        loops = loops.with(&ways_back);
+        loops = loops.with(&ways_back, segments);
         found = given(&loops);
         found.look_inside(&loops, &ways_back);
     }
