@@ -88,6 +88,11 @@ fn a_barrier_that_looks_in_several_ways_in_turn_leaves_the_work() {
 }
 
 #[test]
+fn a_barrier_that_is_over_behind_the_first_rest_leaves_the_work() {
+    what_is_left_is_the_work("-DWAIT=16");
+}
+
+#[test]
 fn a_lock_that_is_tried_with_an_exchange_leaves_the_work() {
     what_is_left_is_the_work("-DWAIT=6");
     what_is_left_is_the_work("-DWAIT=7");

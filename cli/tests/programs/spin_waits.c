@@ -167,6 +167,20 @@ static void barrier(int thread, int now) {
         if ((turns & 3) < 2) __asm__ volatile("nop; nop; nop");
         if (!(turns & 65535)) sched_yield(); /* Else a run on a busy machine has hundreds of millions of turns. */
     }
+#elif WAIT == 16 /* the same, but for rests so long that each wait is over behind the first */
+    static const struct timespec rest = { 0, 100000000 }, late = { 0, 20000000 };
+    static int ready;
+    pthread_mutex_lock(&mutex); /* So that nobody is still resting. */
+    if (++ready % THREADS == 0) pthread_cond_broadcast(&moved);
+    while (ready < THREADS * (now + 1)) pthread_cond_wait(&moved, &mutex);
+    pthread_mutex_unlock(&mutex);
+    if (thread == 0) nanosleep(&late, 0);
+    arrive(now);
+    for (unsigned turns = 1; phase == now; turns++) {
+        if (turns & 32) __asm__ volatile("nop");
+        if ((turns & 3) < 2) __asm__ volatile("nop; nop; nop");
+        if (!(turns & 255)) nanosleep(&rest, 0);
+    }
 #else /* a lock that is tried, held for long enough that others must wait for it */
     static const struct timespec while_held = { 0, 200000 };
     (void)thread;

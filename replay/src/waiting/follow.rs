@@ -246,6 +246,9 @@ impl<'a> Follower<'a> {
             if self.going.is_some() {
                 self.leave(Some(*first));
             }
+            if self.has_reads {
+                self.leave_in_first(*first);
+            }
             if self.watching != 0 {
                 self.watch(*first, false);
             }

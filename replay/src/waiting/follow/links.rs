@@ -9,7 +9,7 @@
 use heuristics::SegmentId;
 
 use super::super::candidate::{Candidate, Met};
-use super::super::cycle::MOST_SEGMENTS;
+use super::super::cycle::{MOST_SEGMENTS, Turn};
 use super::super::live_out::LiveOut;
 use super::Follower;
 
@@ -38,6 +38,51 @@ impl Follower<'_> {
         if self.candidates[turn].found.by_memory.contains(&head) && self.go_on_with(turn, place, at) {
             self.watch_for(turn, place, self.run.len());
         }
+    }
+
+    /// Before the thread goes on to this segment: where it has left a turn, and leaves the loop in the first turn of
+    /// another form, what the first carries goes on in that one. Nobody need ever have made that whole, as where a long
+    /// rest comes in it.
+    pub(super) fn leave_in_first(&mut self, to: SegmentId) {
+        for watched in 0..self.watched.len() {
+            let first = self.watched.get(watched).and_then(|watched| self.first_of_other(watched, to));
+            let Some((turn, place, from)) = first.and_then(|(way, from)| {
+                let (turn, begin) = self.turn_of(&way)?;
+                Some((turn, (begin + self.run.len() - 1 - from) % way.len(), from))
+            }) else {
+                continue;
+            };
+            let Candidate { segments, effects, found, .. } = &mut self.candidates[turn];
+            if found.ends.contains(&segments[place]) {
+                if effects.as_ref().is_some_and(|effects| effects.behind[place].by_memory) {
+                    found.left_at.insert(segments[place]);
+                }
+                if self.go_on_with(turn, place, from) {
+                    self.watch_for(turn, place, self.run.len() - 1);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// The turn of another form than one that the thread has left, if it is in that and goes on to this segment instead
+    /// of back to where it would be in the other again: the way that it went since, and the rest of the turn that it
+    /// has left. And where in the run it begins.
+    fn first_of_other(&self, watched: &LiveOut, to: SegmentId) -> Option<(Turn, usize)> {
+        let (Candidate { segments, found, .. }, table) = (&self.candidates[watched.turn], self.code.table);
+        let last = *self.run.last().filter(|_| watched.run == self.number)?;
+        if watched.read_at.is_none() || segments.contains(&last) && !found.ends.contains(&last) {
+            return None;
+        }
+        let back = table[last].ways?.into_iter().find(|way| *way != table[to].start())?;
+        let at = segments.iter().position(|segment| table[*segment].start() == back)?;
+        // Where the thread would come back behind where it has left the turn, the other one begins there.
+        let behind = (watched.left_at + 1) % segments.len();
+        let from = watched.left_from + usize::from(at == behind);
+        let rest = (at..at + segments.len()).map(|place| place % segments.len());
+        let rest = rest.take_while(|place| at != behind && *place != watched.left_at).map(|place| segments[place]);
+        let way: Turn = self.run.get(from..)?.iter().copied().chain(rest).collect();
+        (way.len() <= MOST_SEGMENTS).then_some((way, from))
     }
 
     /// From where in the run on the thread has made this turn, and nothing else: it begins with this segment of it at a
