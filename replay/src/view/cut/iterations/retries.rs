@@ -130,7 +130,7 @@ impl Ran<'_> {
         let again = self.loops.latches(of).iter().copied().filter(|latch| looked[latch.index()]);
         let is_looked = |node: &NodeId| looked[node.index()];
         let tries = reached(graph, again, |node| graph.predecessors(node).iter().copied().filter(is_looked));
-        if !tries[head.index()] || !self.waits(head, &tries) {
+        if !tries[head.index()] {
             return None;
         }
         let trying: Vec<NodeId> = graph.nodes().filter(|node| tries.get(node.index()) == Some(&true)).collect();
@@ -138,7 +138,9 @@ impl Ran<'_> {
         let mut behind: Vec<NodeId> = ways.filter(|to| !tries[to.index()] && self.loops.contains(of, *to)).collect();
         behind.sort_unstable();
         behind.dedup();
-        if let [behind] = behind[..] { Some((behind, trying)) } else { None }
+        let [behind] = behind[..] else { return None };
+        let rest = self.loops.members(of).iter().copied().filter(|node| !tries[node.index()]).collect();
+        self.waits((head, behind), &tries, (&trying, rest)).then_some((behind, trying))
     }
 
     fn does(&self, node: NodeId) -> Does {
@@ -149,22 +151,23 @@ impl Ran<'_> {
         self.nodes.code(node).flatten()
     }
 
-    /// Whether who goes round through these nodes waits: it lets others run each time, or leaves everything as it was.
-    fn waits(&self, head: NodeId, tries: &[bool]) -> bool {
-        let all = || self.graph.nodes().filter(|node| tries.get(node.index()) == Some(&true));
-        if !all().all(|node| self.has_failed(node, tries)) {
+    /// Whether who goes round through these nodes waits: it lets others run each time, and at most counts what the rest
+    /// of the loop does not read, or leaves everything as it was.
+    fn waits(&self, (head, behind): (NodeId, NodeId), tries: &[bool], (all, rest): (&[NodeId], Vec<NodeId>)) -> bool {
+        if !all.iter().all(|node| self.has_failed(*node, tries)) {
             return false;
         }
+        let written = all.iter().flat_map(|node| self.code(*node)).fold(0, |all, one| all | written(one));
+        let carried = self.read_from(head, all) & written & !Register::SP.bit();
         let goes_on = |node: NodeId| {
             let behind = self.graph.successors(node).iter().copied();
             behind.filter(|to| tries[to.index()] && self.does(*to) != Does::Rests)
         };
         if self.does(head) == Does::Rests || !reached(self.graph, goes_on(head), goes_on)[head.index()] {
-            return true;
+            return carried & self.read_from(behind, &rest) == 0;
         }
         let stores = |one: Instruction| !one.is_atomic() && one.memory().iter().any(|memory| memory.access.writes);
-        !all().any(|node| self.code(node).any(|one| !one.kind().is_call() && stores(one)))
-            && self.carried(head, all().collect()) == 0
+        carried == 0 && !all.iter().any(|node| self.code(*node).any(|one| !one.kind().is_call() && stores(one)))
     }
 
     /// Whether what the node may have changed in memory shows that it did not, where the thread goes on trying.
@@ -181,20 +184,17 @@ impl Ran<'_> {
         }
     }
 
-    /// The registers that hold at the head what was put there when these nodes ran before.
-    fn carried(&self, head: NodeId, all: Vec<NodeId>) -> u128 {
-        let clobbered = (0..Register::VECTORS.index()).filter(|register| !is_preserved(*register));
-        let clobbered = clobbered.fold(0, |all, register| all | 1 << register);
-        let writes = |one: Instruction| one.writes() | if one.kind().is_call() { clobbered } else { 0 };
+    /// The registers that these nodes read, from this one on, before they write them.
+    fn read_from(&self, begin: NodeId, all: &[NodeId]) -> u128 {
         let mut read: FxHashMap<NodeId, u128> = FxHashMap::default();
         loop {
             let mut is_settled = true;
-            for node in &all {
+            for node in all {
                 let behind = self.graph.successors(*node).iter().filter_map(|to| read.get(to));
                 let behind = behind.fold(0, |all, read| all | read);
                 let own = |read, one: Instruction| match one.zeroes() {
-                    true => read & !writes(one),
-                    false => read & !writes(one) | one.reads(),
+                    true => read & !written(one),
+                    false => read & !written(one) | one.reads(),
                 };
                 let before = self.code(*node).rev().fold(behind, own);
                 is_settled &= read.insert(*node, before) == Some(before);
@@ -203,7 +203,12 @@ impl Ran<'_> {
                 break;
             }
         }
-        let written = all.iter().flat_map(|node| self.code(*node)).fold(0, |all, one| all | writes(one));
-        read.get(&head).copied().unwrap_or(0) & written & !Register::SP.bit()
+        read.get(&begin).copied().unwrap_or(0)
     }
+}
+
+/// The registers that an instruction writes, or the function that it calls.
+fn written(one: Instruction) -> u128 {
+    let clobbered = (0..Register::VECTORS.index()).filter(|register| !is_preserved(*register));
+    one.writes() | if one.kind().is_call() { clobbered.fold(0, |all, register| all | 1 << register) } else { 0 }
 }
