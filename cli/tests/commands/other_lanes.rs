@@ -325,6 +325,29 @@ fn turns_that_begin_in_a_copy_of_a_loops_head_are_turns() {
 }
 
 #[test]
+fn turns_are_the_items_where_the_loop_that_waits_has_one_head_with_the_loop_around() {
+    let source = std::fs::read_to_string(root().join("cli/tests/programs/tried_queue.c")).unwrap();
+    let loops = [("", "while (pthread_mutex_trylock", 132), ("#define FLAG\n", "for (int none = 0", 132)];
+    let tested = ("#define TESTED\n", "IF_DONE(none); // the end", 0);
+    for (form, line, items) in loops.into_iter().chain([tested]) {
+        for compiler in [GCC, &["clang-19", "-pthread"]] {
+            let queue = Traced::text(&format!("{form}{source}"), "tried_queue.c", compiler);
+            let loops = queue.json(&["--loops"]);
+            let own = loops.as_array().unwrap().iter().filter(|row| row["function"] == "take_all" && row["depth"] == 1);
+            let turns: Vec<u64> = own.map(|row| row["lanes"].as_u64().unwrap()).collect();
+            let [turns] = turns[..] else { panic!("{form}{compiler:?}: {loops}") };
+            // Who finds at the end that there are none may have been there before that is said.
+            let is_right = if items == 0 { (129..=132).contains(&turns) } else { turns == items };
+            assert!(is_right, "{form}{compiler:?}: {turns} {loops}");
+            let at =
+                format!("{form}{source}").lines().position(|text| text.trim_start().starts_with(line)).unwrap() + 1;
+            let lanes = queue.json(&["--loop", &format!("tried_queue.c:{at}"), "-H", "minpc"]);
+            assert_eq!(lanes["results"][0]["lanes"], turns, "{form}{compiler:?}: {loops}");
+        }
+    }
+}
+
+#[test]
 fn those_who_share_something_are_no_counter_of_work() {
     let verdict = Traced::new(CPP, "async_parts.cpp").verdict();
     near(efficiency(&verdict), 0.75, &verdict);

@@ -87,6 +87,12 @@ fn a_lock_found_by_a_pointer_and_given_by_a_plain_store_may_be_one() {
 }
 
 #[test]
+fn a_lock_is_given_in_the_function_that_takes_it_whatever_others_store_by_the_same_register() {
+    let (efficiency, said) = verdict("two_ways.c", &["gcc", "-O2"], &["-pthread"]);
+    assert!(efficiency < 0.2 && said.contains("looks like a lock"), "{efficiency} {said}");
+}
+
+#[test]
 fn lanes_that_ask_the_kernel_for_input_may_wait_for_each_other() {
     let (_, said) = verdict("seldom.cpp", &["g++", "-O2"], &["-w", "-pthread", "-DKIND=10"]);
     assert!(said.contains("lanes asked the kernel for input 16 times"), "{said}");

@@ -25,7 +25,7 @@ use trace_format::{Pc, Seq, Trace};
 
 use self::counts::Counts;
 use self::cutter::{Cutter, Rule};
-use self::iterations::loops::LoopsOf;
+use self::iterations::loops::{LoopsOf, nodes};
 use self::iterations::{SIDE_BY_SIDE, TeamCall, team_call};
 use self::marks::{MarkCutter, MarkPlan};
 use self::pieces::{Begun, Launch};
@@ -179,7 +179,8 @@ fn named(trace: &Trace, pc: Pc) -> String {
 /// The loops that lanes turned; with the spread of their turns among the lanes of warps, if that is asked for.
 pub(super) fn loops_ran(view: &View, warp: usize, spreads: bool) -> Result<Vec<LoopRan>> {
     let survey = Survey::new(view, true)?;
-    let Some(loops) = LoopsOf::of(&survey.control_flow, view.segments()) else { return Ok(Vec::new()) };
+    let nodes = nodes(&view.trace, view.segments());
+    let Some(loops) = LoopsOf::of(&survey.control_flow, &nodes) else { return Ok(Vec::new()) };
     let briefs = Brief::with_costs(view.segments(), &|id| view.gpu_cost(id));
     let counting = view.segments().iter().map(|(id, _)| view.counts_up(id)).collect();
     let counter = loops.count(view.segments(), (briefs, counting), spreads);

@@ -4,12 +4,13 @@ use flowgraph::{Builder, Dominators, Graph, LoopId, Loops, NodeId, reached};
 use heuristics::{ControlFlow, PlaceId, Segment, SegmentId, SegmentTable};
 use machine::Instruction;
 use rustc_hash::FxHashMap;
-use trace_format::{Kind, Pc};
+use trace_format::{Kind, Pc, Trace};
 
 use super::copies::{Copies, Part};
 use super::counter::{LoopCounter, LoopRan};
 use super::heads::loops_of;
 use super::merging::Trips;
+use super::retries::Nodes;
 use super::spread::Recorder;
 use super::turns::Turns;
 use crate::Code;
@@ -21,18 +22,21 @@ pub(crate) struct LoopsOf<'a> {
     flow: &'a ControlFlow,
     graph: Graph,
     loops: Loops,
+    /// Those in which threads only wait for the next turn of the loop around.
+    waiting: Vec<LoopId>,
 }
 
 impl<'a> LoopsOf<'a> {
     /// None where nothing ran.
-    pub fn of(flow: &'a ControlFlow, segments: &SegmentTable) -> Option<LoopsOf<'a>> {
+    pub fn of(flow: &'a ControlFlow, nodes: &Nodes) -> Option<LoopsOf<'a>> {
         let graph = flow.graph()?.clone();
-        Some(LoopsOf { flow, loops: loops_of(&graph, segments, &segment_of_place(segments)), graph })
+        let (loops, waiting) = loops_of(&graph, nodes);
+        Some(LoopsOf { flow, loops, waiting, graph })
     }
 
     /// Those of a program's functions, each by itself: also such that no lane turned, where it ran their body and the
     /// branch at its end, and without jumps to functions that are left out. None where nothing ran.
-    pub fn of_functions(flow: &'a ControlFlow, segments: &SegmentTable) -> Option<LoopsOf<'a>> {
+    pub fn of_functions(flow: &'a ControlFlow, segments: &SegmentTable, nodes: &Nodes) -> Option<LoopsOf<'a>> {
         let (ran, of_place) = (flow.graph()?, segment_of_place(segments));
         let mut builder = Builder::new(ran.node_count());
         let mut starts: Vec<(Pc, NodeId)> =
@@ -68,11 +72,12 @@ impl<'a> LoopsOf<'a> {
             }
         }
         let graph = builder.build(ran.entry());
-        Some(LoopsOf { flow, loops: loops_of(&graph, segments, &segment_of_place(segments)), graph })
+        let (loops, waiting) = loops_of(&graph, nodes);
+        Some(LoopsOf { flow, loops, waiting, graph })
     }
 
     /// The same with these edges too.
-    pub fn with(&self, edges: &[(NodeId, NodeId)], segments: &SegmentTable) -> LoopsOf<'a> {
+    pub fn with(&self, edges: &[(NodeId, NodeId)], nodes: &Nodes) -> LoopsOf<'a> {
         let mut builder = Builder::new(self.graph.node_count());
         for node in self.graph.nodes() {
             for next in self.graph.successors(node) {
@@ -83,7 +88,8 @@ impl<'a> LoopsOf<'a> {
             builder.edge(*from, *to);
         });
         let graph = builder.build(self.graph.entry());
-        LoopsOf { flow: self.flow, loops: loops_of(&graph, segments, &segment_of_place(segments)), graph }
+        let (loops, waiting) = loops_of(&graph, nodes);
+        LoopsOf { flow: self.flow, loops, waiting, graph }
     }
 
     /// The graph of what ran.
@@ -172,6 +178,10 @@ impl<'a> LoopsOf<'a> {
                 own.into_iter().any(|node| runs(*node))
             });
         }
+        // Who waits in its line for the next turn does no turn.
+        let is_wait = |id: &LoopId| self.waiting.contains(id) && self.outside(*id).any(|outer| found.contains(&outer));
+        let waits: Vec<LoopId> = found.iter().copied().filter(is_wait).collect();
+        found.retain(|id| !waits.contains(id));
         found
     }
 
@@ -396,6 +406,11 @@ impl<'a> LoopsOf<'a> {
         };
         ids.iter().map(|outer| alone(outer).map(|inner| inner as u32)).collect()
     }
+}
+
+/// What the nodes of a graph of what lanes ran do.
+pub(in crate::view::cut) fn nodes<'a>(trace: &'a Trace, segments: &'a SegmentTable) -> Nodes<'a> {
+    Nodes::new(trace, segments, segment_of_place(segments))
 }
 
 /// By place: a segment that begins there and is no elided call.

@@ -9,6 +9,7 @@ mod given;
 mod heads;
 pub(super) mod loops;
 mod merging;
+mod retries;
 mod spread;
 mod turns;
 mod values;
@@ -24,7 +25,7 @@ use trace_format::{Pc, Trace};
 
 use self::doubts::{About, Asked, MOST_UNSURE, Weights, doubts, said};
 use self::given::Given;
-use self::loops::LoopsOf;
+use self::loops::{LoopsOf, nodes};
 use self::turns::{Finder, Turns};
 use self::values::is_asked;
 use super::counts::Counts;
@@ -43,7 +44,8 @@ use crate::{Error, Result};
 pub(in crate::view) fn into_turns(view: &View, which: &WhichLoops, bodies: &[Pc], pieces: &[Pc]) -> Result<Made> {
     let segments = view.segments();
     let survey = Survey::new(view, true)?;
-    let loops = LoopsOf::of_functions(&survey.control_flow, segments).ok_or_else(|| no_loop(which))?;
+    let nodes = nodes(&view.trace, segments);
+    let loops = LoopsOf::of_functions(&survey.control_flow, segments, &nodes).ok_or_else(|| no_loop(which))?;
     let name_of = |pc: Pc| name_of(&view.trace, pc).map(str::to_owned);
     let function_of = |pc: Pc| view.trace.symbol_of(pc).map(|symbol| symbol.pc);
     let functions = asking(view, bodies);
@@ -60,7 +62,7 @@ pub(in crate::view) fn into_turns(view: &View, which: &WhichLoops, bodies: &[Pc]
     let mut found = given(&loops);
     let ways_back = found.ways_back(&loops, &function_of);
     if !ways_back.is_empty() {
-        loops = loops.with(&ways_back, segments);
+        loops = loops.with(&ways_back, &nodes);
         found = given(&loops);
         found.look_inside(&loops, &ways_back);
     }

@@ -44,6 +44,8 @@ pub(super) struct OnWord {
     pub(super) size: u16,
     /// By which register it finds the word, and how far from there.
     pub(super) at: Option<(Register, i64)>,
+    /// Where the function begins that it is in, once all of them are known.
+    pub(super) function: Option<Pc>,
 }
 
 /// The instructions that may act on locks and barriers of the program's own.
@@ -124,6 +126,7 @@ impl<'a> Acts<'a> {
             act.does.does = known.get(&act.pc).copied().unwrap_or(Does::Gives);
             // Without optimisation it is a function.
             act.does.only_gives |= is_in(act.pc, "atomic") && is_in(act.pc, "store");
+            act.does.function = trace.symbol_of(act.pc).map(|symbol| symbol.pc);
         }
         let may_give = |act: &OnWord| sizes.contains(&act.size) && act.place.is_none_or(|place| taken.contains(&place));
         self.words.retain(|act| !act.is_store || may_give(act));
@@ -223,7 +226,16 @@ fn acts(code: &[Option<Instruction>], at: usize, one: Instruction, leading: Opti
         Operation::And => true,
         _ => values::adds(one).is_some_and(|(_, by)| by > 0),
     };
-    Some(OnWord { does, is_open, only_gives, is_store: false, place: one.place(), size, at: by_register(one) })
+    Some(OnWord {
+        does,
+        is_open,
+        only_gives,
+        is_store: false,
+        place: one.place(),
+        size,
+        at: by_register(one),
+        function: None,
+    })
 }
 
 /// Whether what the atomic instruction of this number finds may be looked at, in its registers or the flags. If not, an
@@ -254,7 +266,8 @@ fn stores(code: &[Option<Instruction>], at: usize, leading: Option<&Code>) -> Op
     };
     let (does, is_open, place, size, at) = (Does::Gives, put.is_none(), one.place(), memory.size, by_register(one));
     let only_gives = true;
-    put.is_none_or(|put| put == 0).then_some(OnWord { does, is_open, only_gives, is_store: true, place, size, at })
+    let (is_store, function) = (true, None);
+    put.is_none_or(|put| put == 0).then_some(OnWord { does, is_open, only_gives, is_store, place, size, at, function })
 }
 
 /// Whether the instruction of this number puts a floating-point number, as who adds to a sum that others add to: no

@@ -33,6 +33,10 @@ pub(super) struct Use {
     pub(super) stores: Since<Pc>,
     /// Of them, those by the register and distance by which it was taken, or in functions for atomics.
     pub(super) alike: Vec<Pc>,
+    /// Of those, the ones in the function that took it: elsewhere a register holds something else.
+    near: Vec<Pc>,
+    /// The function in which it was taken last.
+    function: Option<Pc>,
     /// By what took it: those that were run once each time.
     once: FxHashMap<Pc, Vec<Pc>>,
     /// Stores that alone were alike since it was taken, and were run once; none if there was none of these some time.
@@ -58,6 +62,7 @@ impl Use {
             return refuted;
         }
         (self.has, self.size, self.at, self.by) = (true, act.size, act.at, Some(pc));
+        self.function = act.function;
         self.unsure = (!is_sure).then_some(pc);
         *if is_sure { &mut self.takes } else { &mut self.may_take } += 1;
         None
@@ -71,8 +76,11 @@ impl Use {
     /// The thread ends, or takes the word again: whether a store may have given it.
     fn end(&mut self) -> bool {
         let Some(by) = self.by.filter(|_| self.has && !self.stores.0.is_empty()) else { return false };
-        let is_alike = |(pc, _): &&(Pc, u32)| self.alike.contains(pc);
-        let alike: Vec<_> = self.stores.0.iter().filter(is_alike).copied().collect();
+        let of = |those: &[Pc]| -> Vec<(Pc, u32)> {
+            self.stores.0.iter().filter(|(pc, _)| those.contains(pc)).copied().collect()
+        };
+        let near = of(&self.near);
+        let alike = if near.is_empty() { of(&self.alike) } else { near };
         let ways = if self.once.is_empty() { Some(Vec::new()) } else { self.ways.take() };
         if let (Some(mut ways), [(pc, 1)]) = (ways, &alike[..]) {
             ways.retain(|way| way != pc);
@@ -90,7 +98,8 @@ impl Use {
     pub(super) fn giving(&self, may: impl Fn(Pc) -> bool, is_likely: impl Fn(Pc) -> bool) -> Option<Vec<Pc>> {
         let last = |once: &Vec<Pc>| {
             let latest = |is_one: &dyn Fn(Pc) -> bool| once.iter().rfind(|pc| may(**pc) && is_one(**pc)).copied();
-            latest(&is_likely).or_else(|| latest(&|pc| self.alike.contains(&pc))).or_else(|| latest(&|_| true))
+            let of = |those: &[Pc]| latest(&|pc| those.contains(&pc));
+            latest(&is_likely).or_else(|| of(&self.near)).or_else(|| of(&self.alike)).or_else(|| latest(&|_| true))
         };
         let of_takes: Option<Vec<Pc>> = self.once.values().map(last).collect();
         of_takes.or_else(|| self.ways.clone().filter(|ways| ways.iter().all(|pc| may(*pc))))
@@ -104,6 +113,9 @@ impl Use {
     fn store(&mut self, act: &Act<OnWord>, is_of_atomics: bool) {
         if (is_of_atomics || self.at == act.does.at) && !self.alike.contains(&act.pc) && self.alike.len() < MOST_ALIKE {
             self.alike.push(act.pc);
+            if self.function.is_some() && self.function == act.does.function {
+                self.near.push(act.pc);
+            }
         }
         self.stores.does(act.pc);
     }
