@@ -27,7 +27,7 @@ pub(crate) const MOST_OF_IT: f64 = 0.4;
 /// Functions that hold this share of what the greatest holds are its wrappers, or it is their wrapper.
 pub(crate) const ABOUT_AS_MUCH: f64 = 0.9;
 
-/// An iteration of fewer instructions is a step of a computation, not a piece of work.
+/// An iteration of fewer instructions is a step of a computation, not a piece of work, unless something is taken in it.
 const INSTRUCTIONS_OF_A_TURN: f64 = 50.0;
 
 /// What is tried.
@@ -125,7 +125,8 @@ pub(crate) struct Turns {
 }
 
 impl Turns {
-    /// Those that could be pieces of work: so many, so long and so much of all. Those that hold most come first.
+    /// Those that could be pieces of work: so many and so much of all, and so long or taken one by one. Those that hold
+    /// most come first.
     pub(crate) fn of(view: &View, loops: &[LoopRan], source: &mut Source) -> Vec<Turns> {
         /// Of all instructions: loops that hold less are no matter, nor are copies.
         const LEAST: f64 = 0.01;
@@ -152,7 +153,7 @@ impl Turns {
         all.retain(|one| {
             let is_long = one.instructions as f64 >= INSTRUCTIONS_OF_A_TURN * one.turns as f64;
             let are_many = one.turns >= (TIMES * lanes) as u64;
-            is_long && are_many && one.instructions as f64 >= MOST_OF_IT * total
+            (is_long || one.takes_each()) && are_many && one.instructions as f64 >= MOST_OF_IT * total
         });
         all.sort_by_key(|one| std::cmp::Reverse(one.instructions));
         all
@@ -163,14 +164,18 @@ impl Turns {
     pub(crate) fn to_try(all: &[Turns]) -> Vec<(&Turns, bool)> {
         /// The most loops in which something is taken.
         const MOST: usize = 2;
-        let takes = |one: &&Turns| 2 * one.takes >= one.turns;
         let outermost = all.iter().position(|one| one.depth == 1);
         let others = all.iter().enumerate().filter(|(place, _)| Some(*place) != outermost).map(|(_, one)| one);
-        let mut taken: Vec<&Turns> = others.filter(takes).collect();
+        let mut taken: Vec<&Turns> = others.filter(|one| one.takes_each()).collect();
         taken.sort_by_key(|one| std::cmp::Reverse(one.turns));
         taken.truncate(MOST);
         let outermost = outermost.map(|place| &all[place]);
-        outermost.into_iter().chain(taken).map(|one| (one, takes(&one))).collect()
+        outermost.into_iter().chain(taken).map(|one| (one, one.takes_each())).collect()
+    }
+
+    /// Whether lanes took something in each of them; a thread's last one may only find that nothing is left.
+    fn takes_each(&self) -> bool {
+        2 * self.takes >= self.turns
     }
 
     /// What is tried.

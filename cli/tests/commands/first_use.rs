@@ -124,7 +124,7 @@ fn two_figures_of_one_replay_are_explained_where_they_are_apart() {
 fn pieces_that_threads_took_are_no_neighbours_by_thread() {
     let folder = tempfile::tempdir().unwrap();
     let trace = traced(folder.path(), &program("one_takes_all.c"), "one", &["-O1"]);
-    let lines = succeed("replay", &["--loop", "one_takes_all.c:23", &trace]);
+    let lines = succeed("replay", &["--loop", "one_takes_all.c:27", &trace]);
     assert!(lines.contains("lanes are numbered thread by thread, and there are threads that take locks"), "{lines}");
     let lines = succeed("replay", &["--lanes", "calls", "--region", "item", &trace]);
     assert!(!lines.contains("numbered thread by thread"), "{lines}");

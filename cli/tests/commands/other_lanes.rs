@@ -183,6 +183,12 @@ fn a_thread_that_took_all_pieces_is_chance() {
     let verdict = Traced::new(GCC, "one_takes_all.c").verdict();
     assert_eq!((&verdict["holds"], &verdict["items"]["lanes"]), (&false.into(), &400.into()), "{verdict}");
     near(efficiency(&verdict["items"]), 400.0 / 416.0, &verdict);
+    // However short they are.
+    let verdict = Traced::new(&[GCC, &["-DSHORT"]].concat(), "one_takes_all.c").verdict();
+    let items = &verdict["items"];
+    assert_eq!((&verdict["holds"], &verdict["balance"]["is_chance"]), (&false.into(), &true.into()), "{verdict}");
+    assert!(items["typed"].as_str().unwrap().starts_with("--loop one_takes_all.c:"), "{verdict}");
+    assert!(items["lanes"].as_u64().unwrap().abs_diff(404) <= 4 && efficiency(items) > 0.9, "{verdict}");
 }
 
 #[test]
