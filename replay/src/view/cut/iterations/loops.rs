@@ -29,15 +29,18 @@ pub(crate) struct LoopsOf<'a> {
 impl<'a> LoopsOf<'a> {
     /// None where nothing ran.
     pub fn of(flow: &'a ControlFlow, nodes: &Nodes) -> Option<LoopsOf<'a>> {
-        let graph = flow.graph()?.clone();
+        Some(LoopsOf::new(flow, flow.graph()?.clone(), nodes))
+    }
+
+    fn new(flow: &'a ControlFlow, graph: Graph, nodes: &Nodes) -> LoopsOf<'a> {
         let (loops, waiting) = loops_of(&graph, nodes);
-        Some(LoopsOf { flow, loops, waiting, graph })
+        LoopsOf { flow, graph, loops, waiting }
     }
 
     /// Those of a program's functions, each by itself: also such that no lane turned, where it ran their body and the
     /// branch at its end, and without jumps to functions that are left out. None where nothing ran.
-    pub fn of_functions(flow: &'a ControlFlow, segments: &SegmentTable, nodes: &Nodes) -> Option<LoopsOf<'a>> {
-        let (ran, of_place) = (flow.graph()?, segment_of_place(segments));
+    pub fn of_functions(flow: &'a ControlFlow, nodes: &Nodes) -> Option<LoopsOf<'a>> {
+        let (ran, segments, of_place) = (flow.graph()?, nodes.segments, &nodes.of_place);
         let mut builder = Builder::new(ran.node_count());
         let mut starts: Vec<(Pc, NodeId)> =
             (0..of_place.len() as u32).map(|place| (flow.start(PlaceId(place)), NodeId(place))).collect();
@@ -71,9 +74,7 @@ impl<'a> LoopsOf<'a> {
                 }
             }
         }
-        let graph = builder.build(ran.entry());
-        let (loops, waiting) = loops_of(&graph, nodes);
-        Some(LoopsOf { flow, loops, waiting, graph })
+        Some(LoopsOf::new(flow, builder.build(ran.entry()), nodes))
     }
 
     /// The same with these edges too.
@@ -87,9 +88,7 @@ impl<'a> LoopsOf<'a> {
         edges.iter().for_each(|(from, to)| {
             builder.edge(*from, *to);
         });
-        let graph = builder.build(self.graph.entry());
-        let (loops, waiting) = loops_of(&graph, nodes);
-        LoopsOf { flow: self.flow, loops, waiting, graph }
+        LoopsOf::new(self.flow, builder.build(self.graph.entry()), nodes)
     }
 
     /// The graph of what ran.

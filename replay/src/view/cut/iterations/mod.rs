@@ -45,7 +45,7 @@ pub(in crate::view) fn into_turns(view: &View, which: &WhichLoops, bodies: &[Pc]
     let segments = view.segments();
     let survey = Survey::new(view, true)?;
     let nodes = nodes(&view.trace, segments);
-    let loops = LoopsOf::of_functions(&survey.control_flow, segments, &nodes).ok_or_else(|| no_loop(which))?;
+    let loops = LoopsOf::of_functions(&survey.control_flow, &nodes).ok_or_else(|| no_loop(which))?;
     let name_of = |pc: Pc| name_of(&view.trace, pc).map(str::to_owned);
     let function_of = |pc: Pc| view.trace.symbol_of(pc).map(|symbol| symbol.pc);
     let functions = asking(view, bodies);

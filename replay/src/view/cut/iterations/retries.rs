@@ -85,9 +85,9 @@ impl Does {
 /// What the nodes of a graph of what ran do.
 pub(in crate::view::cut) struct Nodes<'a> {
     trace: &'a Trace,
-    segments: &'a SegmentTable,
+    pub(super) segments: &'a SegmentTable,
     /// By node a segment that begins there.
-    of_place: Vec<SegmentId>,
+    pub(super) of_place: Vec<SegmentId>,
 }
 
 impl<'a> Nodes<'a> {
