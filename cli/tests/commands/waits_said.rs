@@ -93,6 +93,17 @@ fn a_lock_is_given_in_the_function_that_takes_it_whatever_others_store_by_the_sa
 }
 
 #[test]
+fn who_tries_again_to_get_a_share_of_a_word_runs_what_one_runs_that_had_it_at_once() {
+    for compiler in ["gcc", "clang-19"] {
+        let folder = tempfile::tempdir().unwrap();
+        let trace = traced(&built("shares.c", &[compiler], &["-O2", "-pthread"], folder.path()), &[], folder.path());
+        let json: Value = serde_json::from_str(&succeed("replay", &["--json", "-H", "minsp-pc", &trace])).unwrap();
+        let lanes: Vec<u64> = serde_json::from_value(json["results"][0]["lane_instructions"].clone()).unwrap();
+        assert!(lanes.len() == 8 && lanes.iter().all(|lane| *lane == lanes[0]), "{compiler}: {lanes:?}");
+    }
+}
+
+#[test]
 fn lanes_that_ask_the_kernel_for_input_may_wait_for_each_other() {
     let (_, said) = verdict("seldom.cpp", &["g++", "-O2"], &["-w", "-pthread", "-DKIND=10"]);
     assert!(said.contains("lanes asked the kernel for input 16 times"), "{said}");

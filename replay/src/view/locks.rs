@@ -20,6 +20,8 @@ pub(super) enum LockKind {
     Own {
         can_share: bool,
     },
+    /// A word of which threads only take shares: nobody waits for it.
+    Shares,
 }
 
 /// The address that stands for the `ordered` sections of all loops: they have none.
@@ -156,6 +158,9 @@ impl LockTable {
         for (word, can_share) in &own.words {
             found.entry(*word).or_insert(LockKind::Own { can_share: *can_share });
         }
+        for word in &own.shares {
+            found.entry(*word).or_insert(LockKind::Shares);
+        }
         let mut locks: Vec<(u64, LockKind)> = found.into_iter().collect();
         locks.sort_unstable();
         LockTable { locks, most, given_at: own.given_at.clone(), of_barriers }
@@ -165,6 +170,16 @@ impl LockTable {
     pub fn is_own(&self, object: u64) -> Option<bool> {
         match self.locks[self.id(object)?.0 as usize].1 {
             LockKind::Own { can_share } => Some(can_share),
+            _ => None,
+        }
+    }
+
+    /// Whether a lane that takes what is at an address, as locks of the program's own are taken, can share it; none
+    /// where there is no such.
+    pub fn can_share(&self, object: u64) -> Option<bool> {
+        match self.locks[self.id(object)?.0 as usize].1 {
+            LockKind::Own { can_share } => Some(can_share),
+            LockKind::Shares => Some(true),
             _ => None,
         }
     }
@@ -195,9 +210,10 @@ impl LockTable {
         })
     }
 
-    /// The number of a lock that lanes wait for; none where it is not known, or a part of a barrier.
+    /// The number of a lock that lanes wait for; none where it is not known, a part of a barrier, or only shared.
     pub fn replayed(&self, lock: HeldLock) -> Option<LockId> {
-        self.id(lock.object).filter(|_| self.of_barrier(lock.object).is_none())
+        let id = self.id(lock.object).filter(|_| self.of_barrier(lock.object).is_none())?;
+        (self.locks[id.0 as usize].1 != LockKind::Shares).then_some(id)
     }
 
     /// The number of the lock at an address, if one was taken there.
@@ -221,6 +237,7 @@ impl LockTable {
             LockKind::Critical => "critical section",
             LockKind::Semaphore => "semaphore",
             LockKind::Own { .. } => "own lock",
+            LockKind::Shares => "shares of",
             LockKind::Mutex => "mutex",
             LockKind::SpinLock => "spin lock",
             LockKind::ReadWrite => "read-write lock",

@@ -403,12 +403,12 @@ impl ThreadState<'_> {
         if episodes.own.contains_key(&word) && episodes.arrivals.contains(&pc) {
             return self.arrive(word, batch);
         }
-        let Some(can_share) = self.plan.locks.is_own(word) else { return };
+        let Some(can_share) = self.plan.locks.can_share(word) else { return };
         let has = self.held.locks().iter().any(|lock| lock.object == word);
         match does {
             Does::Takes | Does::MayTake | Does::Draws => {
                 let taken = if has { None } else { self.held.take(word, can_share && does == Does::MayTake) };
-                if let Some(lock) = taken
+                if let Some(lock) = taken.filter(|lock| self.plan.locks.is_own(lock.object).is_some())
                     && self.extents.is_open()
                     && self.plan.lock_rule.are_taken()
                 {

@@ -14,7 +14,8 @@
 //! Where nothing looks at what `xchg` finds, it is a store, as of a flag that others wait for.
 //!
 //! A `cmpxchg` whose numbers are unknown may take a share, as of an `RwLock`, or be anything else: it is a share of a
-//! word that is also taken alone; and the word is taken alone by it where threads wait for the word in the kernel.
+//! word that is also taken alone; and the word is taken alone by it where threads wait for the word in the kernel. Of a
+//! word that is counted down again, and of which neither is so, threads only take shares: nobody waits.
 //!
 //! A plain store of 0 gives a word where its address stands in the code. Where it does not, such a store gives the word
 //! that the thread took last, if one instruction stores so many bytes just once each time that the same instruction has
@@ -47,6 +48,8 @@ use self::uses::{Flag, Use};
 pub(in crate::view) struct OwnLocks {
     /// Whether lanes may share it.
     pub words: FxHashMap<u64, bool>,
+    /// The words of which threads only take shares: no locks, but it may take several tries to get one.
+    pub shares: FxHashSet<u64>,
     /// What acts on them; true: on the word that the thread took last.
     pub acts: FxHashMap<Pc, (Does, bool)>,
     /// By another address that gives one: the word.
@@ -98,9 +101,11 @@ impl OwnLocks {
                 all.words.insert(word, is_taken && is_shared);
             } else if is_balanced && uses.iter().all(|used| used.sure == used.gives) {
                 doubtful.insert(word);
+            } else if is_balanced {
+                all.shares.insert(word);
             }
         }
-        places.retain(|word, _| all.words.contains_key(word));
+        places.retain(|word, _| all.words.contains_key(word) || all.shares.contains(word));
         let places: FxHashSet<Pc> = places.into_values().flatten().collect();
         let of_last = |act: &Act<OnWord>| act.does.is_store && act.does.place.is_none();
         let those = all_acts().filter(|act| places.contains(&act.pc) && !never.contains(&act.pc));
