@@ -96,6 +96,8 @@ pub struct SegmentTable {
     places: u32,
     /// By segment: whether it is a library's whose atomic operations are no lanes' own; empty: none is.
     of_libraries: Vec<bool>,
+    /// By the first segment of a row that is several copies of one: that, and how many.
+    copies: FxHashMap<SegmentId, (SegmentId, u32)>,
 }
 
 impl SegmentTable {
@@ -209,6 +211,37 @@ impl SegmentTable {
         self.code.extend_from_slice(code);
         self.binds.resize(self.segments.len(), stub == Some(Stub::Binds));
         assert!(self.segments.len() < 1 << 31, "the high bit of a segment's number is kept free");
+    }
+
+    /// Adds a segment with a place of its own that no thread ran: these instructions of others that run in a row, in
+    /// order, each by its segment and index, and not with the first of all. Of that the row that begins with this
+    /// segment is so many copies.
+    ///
+    /// # Panics
+    /// When there are no such instructions.
+    pub fn add_copy(&mut self, of: SegmentId, instructions: &[(SegmentId, usize)], copies: u32) {
+        let run: Vec<Instruction> = instructions.iter().map(|(id, at)| self[*id].instructions[*at]).collect();
+        let bytes = |(id, at): &(SegmentId, usize)| {
+            let length = |one: &Instruction| usize::from(one.len);
+            let before: usize = self[*id].instructions[..*at].iter().map(length).sum();
+            self.code(*id).get(before..before + length(&self[*id].instructions[*at]))
+        };
+        let code: Vec<u8> = instructions.iter().filter_map(bytes).flatten().copied().collect();
+        let ((first, at), (last, _)) = (instructions[0], instructions[instructions.len() - 1]);
+        let (block, begin) = self[first].origin;
+        let (origin, ways) = ((block, begin + at as u32), self[last].ways);
+        let copy = SegmentId(self.segments.len() as u32);
+        let place = self.add_place();
+        self.push(&run, &code, place, origin, ways, None);
+        self.decoded = OnceLock::new();
+        self.copies.insert(of, (copy, copies));
+    }
+
+    /// One of the copies of which the row is several that begins with a segment, and how many: see
+    /// [`SegmentTable::add_copy`].
+    #[must_use]
+    pub fn copy_in(&self, segment: SegmentId) -> Option<(SegmentId, u32)> {
+        self.copies.get(&segment).copied()
     }
 
     /// The segments of a block, in order.

@@ -86,7 +86,10 @@ impl View {
         let options = &as_marked(options, trace);
         let Looked { threads, own_locks, segments } = Looked::at(trace, &options.spin)?;
         let chosen = Choice::of(options, trace, &threads)?;
-        let segments = segments.cut(trace, &threads, &own_locks, &chosen);
+        let mut segments = segments.cut(trace, &threads, &own_locks, &chosen);
+        if matches!(options.lanes, Lanes::Iterations(_)) {
+            cut::add_copies(&mut segments.table);
+        }
         let loops = segments.loops(&options.spin);
         let plan = Plan::new(trace, options, (&threads, &own_locks), (chosen, segments));
         let followed = Threads::follow(trace, &plan)?;

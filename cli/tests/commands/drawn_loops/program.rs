@@ -94,6 +94,11 @@ pub(super) fn is_unrolled(number: u64) -> bool {
     number % 8 == 7
 }
 
+/// Whether the iterations of a program of this number run straight through, so that compilers unroll and vectorise.
+pub(super) fn is_straight(number: u64) -> bool {
+    number % 16 == 11
+}
+
 /// Program number so and so.
 pub(super) fn program(number: u64) -> Program {
     let random = &mut Random(number.wrapping_mul(0x5851_f42d_4c95_7f2d));
@@ -111,10 +116,14 @@ pub(super) fn program(number: u64) -> Program {
         let those: &[_] = if compiler == "gcc" { &["-funroll-loops"] } else { &["-fno-vectorize", "-fvectorize"] };
         made.flags.push(random.pick(those));
     }
+    if is_straight(number) {
+        made.flags[0] = random.pick(&["-O2", "-O3"]);
+        made.flags.extend((compiler == "gcc" && random.once_in(2)).then_some("-funroll-loops"));
+    }
     for index in 0..loops {
-        match is_unrolled(number) {
-            true => unrolled(&mut made, random, index),
-            false => function(&mut made, random, index),
+        match () {
+            () if is_unrolled(number) || is_straight(number) => small(&mut made, random, index, is_straight(number)),
+            () => function(&mut made, random, index),
         }
         // So that no compiler knows how many iterations there are.
         let _ = writeln!(calls, "    loop{index}(c);");
@@ -221,8 +230,24 @@ const SMALL: [Small; 10] = [
     }),
 ];
 
-/// A function with a parallel loop that the compiler may unroll, and its lanes.
-fn unrolled(made: &mut Program, random: &mut Random, index: u64) {
+/// Bodies that run straight through, and how many marks an iteration runs there; none where a mark would keep compilers
+/// from making vectors of it. The ones at the end do the same twice.
+const STRAIGHT: [(&str, Option<u32>); 10] = [
+    ("MARK; out[i] = v * 3 + 1;", Some(1)),
+    ("MARK; out[v] = i;", Some(1)),
+    ("MARK; out[i] = key[v] + key[i + 1];", Some(1)),
+    ("out[i] = v * 3 + 1;", None),
+    ("float w = v; out[i] = w * 0.5f + 3;", None),
+    ("out[i] = key[i] + key[i + 1] * 7 + key[i + 2];", None),
+    ("out[v] = key[i + 1] ^ i;", None),
+    ("out[i] = v > 7 ? v - 7 : 7 - v;", None),
+    ("MARK; out[2 * i] = v; MARK; out[2 * i + 1] = v;", Some(2)),
+    ("out[2 * i] = v; out[2 * i + 1] = v ^ 5;", None),
+];
+
+/// A function with a parallel loop that the compiler may unroll, and its lanes; of one that runs straight through, or
+/// has branches.
+fn small(made: &mut Program, random: &mut Random, index: u64, is_straight: bool) {
     let n = random
         .pick(&[3, 7, 64, 100, 100, 128, 257, 257, 320, 500, 500, 701, 701, 1024, 1024, 1500, 1500, 2000, 2000, 2000]);
     let size = if random.once_in(3) { n.to_string() } else { format!("{n} * c") };
@@ -238,20 +263,22 @@ fn unrolled(made: &mut Program, random: &mut Random, index: u64) {
     ];
     let schedule = random.pick(&chunks);
     let nowait = if random.once_in(3) { "nowait" } else { "" };
-    let pragma = if made.compiler == "gcc" || random.once_in(3) {
+    let pragma = if made.compiler == "gcc" || is_straight || random.once_in(3) {
         String::new()
     } else {
         format!("#pragma clang loop unroll_count({})\n", random.pick(&[2, 3, 4, 8]))
     };
     let head = random.pick(&["int i = 0", "u i = 0", "long i = 0"]);
-    let (body, marks) = random.pick(&SMALL);
+    let (small, straight) = (random.pick(&SMALL), random.pick(&STRAIGHT));
+    let body = if is_straight { straight.0 } else { small.0 };
     let _ = write!(
         made.source,
         "__attribute__((noinline)) static void loop{index}(int c) {{\n    (void)c;\n#pragma omp parallel\n    {{\n\
          #pragma omp for {schedule} {nowait}\n{pragma}    for ({head}; i < {size}; i++) {{\n        u v = key[i];\n        \
          {body}\n    }}\n    }}\n}}\n"
     );
-    made.loops.push((0..n).map(|i| Some(marks(i))).collect());
+    let marks = |i| if is_straight { straight.1 } else { Some(small.1(i)) };
+    made.loops.push((0..n).map(marks).collect());
 }
 
 /// The heads of loops in each other, the number of an iteration, and whether numbers fall.

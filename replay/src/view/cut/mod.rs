@@ -38,9 +38,9 @@ use crate::lanes::kept::Keeper;
 use crate::survey::Survey;
 use crate::{Batch, Error, LaneOrigin, Result, Rows};
 
-pub(super) use iterations::into_turns;
 pub use iterations::{ArmRan, LoopRan, Paid, Spread, Waited};
 pub use iterations::{GUARDS, Merging};
+pub(super) use iterations::{add_copies, into_turns};
 pub(crate) use phases::Phases;
 
 /// How the lanes of a launch are numbered.

@@ -19,30 +19,35 @@ pub(super) struct Code<'a> {
 }
 
 /// An instruction of a block, as it is compared.
-struct Line {
+pub(super) struct Line<'a> {
+    pub instruction: Instruction<'a>,
+    /// Where it stands: a segment, and the index there.
+    pub at: (SegmentId, usize),
     /// What it does, to operands of which kinds: equal for copies.
-    sign: String,
+    pub sign: String,
     /// It may be there or not: it counts, or sets a register to a constant.
-    is_step: bool,
+    pub is_step: bool,
     /// It works on a vector or one of its numbers, or turns bits round, and writes no memory.
     is_of_vectors: bool,
     /// It does nothing but set flags for a branch.
-    is_test: bool,
+    pub is_test: bool,
+    /// It moves a number, and may make it wider.
+    pub is_move: bool,
     /// It writes to memory outside of the frame, or calls.
-    works: bool,
+    pub works: bool,
     /// What it reads and writes.
     reads: Registers,
     writes: Registers,
     /// Which of the segment's addresses are its own: the first, and how many.
-    addresses: (u32, u32),
+    pub addresses: (u32, u32),
 }
 
-/// A node's instructions, without jumps and the branch at its end.
-struct Block<'a> {
-    lines: Vec<Line>,
-    branch: Option<Instruction<'a>>,
+/// A segment's instructions, without jumps and the branch at its end.
+pub(super) struct Block<'a> {
+    pub lines: Vec<Line<'a>>,
+    pub branch: Option<Instruction<'a>>,
     /// Nothing of it moves the stack pointer or leaves the frame.
-    is_plain: bool,
+    pub is_plain: bool,
 }
 
 /// What takes the place of others.
@@ -73,26 +78,9 @@ impl<'a> Code<'a> {
     }
 
     /// None where not all of its code is known.
-    fn block(&self, node: NodeId) -> Option<Block<'a>> {
-        let id = *self.of_place.get(node.index())?;
-        let segment = &self.segments[id];
-        let mut block = Block { lines: Vec::new(), branch: None, is_plain: segment.sp == SpEffect::Add(0) };
-        let mut first = 0;
-        for (own, instruction) in segment.instructions.iter().zip(self.segments.listing(id).iter()) {
-            let instruction = instruction?;
-            match own.kind {
-                Kind::Jump if instruction.target().is_some() => {}
-                Kind::Jump => return None,
-                Kind::Branch => block.branch = Some(instruction),
-                kind => {
-                    block.is_plain &= !kind.transfers_control();
-                    let mut line = Line::of(instruction, (first, u32::from(own.memory)));
-                    line.is_step |= self.is_of_vectors && line.is_of_vectors;
-                    block.lines.push(line);
-                }
-            }
-            first += u32::from(own.memory);
-        }
+    pub fn block(&self, node: NodeId) -> Option<Block<'a>> {
+        let mut block = Block::of(self.segments, &[*self.of_place.get(node.index())?])?;
+        block.lines.iter_mut().for_each(|line| line.is_step |= self.is_of_vectors && line.is_of_vectors);
         Some(block)
     }
 
@@ -197,7 +185,32 @@ fn turned(known: &Block, own: &Block) -> Option<bool> {
     }
 }
 
-impl Block<'_> {
+impl<'a> Block<'a> {
+    /// That of segments that run in a row, whose addresses are counted through. None where not all of their code is
+    /// known.
+    pub fn of(segments: &'a SegmentTable, row: &[SegmentId]) -> Option<Block<'a>> {
+        let mut block = Block { lines: Vec::new(), branch: None, is_plain: true };
+        let mut first = 0;
+        for id in row {
+            let segment = &segments[*id];
+            block.is_plain &= segment.sp == SpEffect::Add(0);
+            for (at, (own, instruction)) in segment.instructions.iter().zip(segments.listing(*id).iter()).enumerate() {
+                let instruction = instruction?;
+                match own.kind {
+                    Kind::Jump if instruction.target().is_some() => {}
+                    Kind::Jump => return None,
+                    Kind::Branch => block.branch = Some(instruction),
+                    kind => {
+                        block.is_plain &= !kind.transfers_control();
+                        block.lines.push(Line::of(instruction, (*id, at), (first, u32::from(own.memory))));
+                    }
+                }
+                first += u32::from(own.memory);
+            }
+        }
+        Some(block)
+    }
+
     /// Finds this block's instructions among others that were not taken before, in order. Steps may be missing, and
     /// at the end of a turn its test.
     fn fit(&self, own: &Block, mut used: Vec<bool>, is_tail: bool) -> Option<Fit> {
@@ -221,13 +234,13 @@ impl Block<'_> {
     }
 
     /// Those that were not taken.
-    fn left(&self, used: &[bool]) -> impl Iterator<Item = &Line> {
+    fn left(&self, used: &[bool]) -> impl Iterator<Item = &Line<'a>> {
         self.lines.iter().zip(used).filter(|(_, used)| !**used).map(|(line, _)| line)
     }
 }
 
-impl Line {
-    fn of(instruction: Instruction, addresses: (u32, u32)) -> Line {
+impl<'a> Line<'a> {
+    fn of(instruction: Instruction<'a>, at: (SegmentId, usize), addresses: (u32, u32)) -> Line<'a> {
         let is_general = |operand: Operand| matches!(operand, Operand::Register(part) if part.register.is_general());
         let address = instruction.address().filter(|_| instruction.operation() == Operation::Address);
         let is_step = match instruction.step() {
@@ -241,12 +254,15 @@ impl Line {
         };
         let writes = instruction.memory().iter().any(|memory| memory.access.writes && !memory.is_in_frame());
         Line {
+            instruction,
+            at,
             sign: sign(instruction),
             is_step,
             is_of_vectors: !writes
                 && (instruction.is_of_vectors()
                     || instruction.operation() == Operation::Not && is_general(instruction.operand(0))),
             is_test: matches!(instruction.operation(), Operation::Compare | Operation::Test),
+            is_move: instruction.mnemonic().trim_start_matches('v').starts_with("mov"),
             reads: instruction.reads() & !instruction.flags_read(),
             writes: instruction.writes() & !instruction.flags_written(),
             works: writes || instruction.kind().is_call(),

@@ -50,6 +50,8 @@ pub(in crate::view::cut) struct Copies {
     pub merged: Vec<LoopId>,
     /// Whether they are the numbers of vectors: what works on a whole one is shown for each.
     pub are_of_vectors: bool,
+    /// Whether some code works on several of them as vectors.
+    pub is_vectorised: bool,
     /// Whether each copy is surely an iteration, and all iterations are copies.
     pub is_proven: bool,
 }
@@ -64,6 +66,7 @@ impl Default for Copies {
             loose: BTreeSet::new(),
             merged: Vec::new(),
             are_of_vectors: false,
+            is_vectorised: false,
             is_proven: false,
         }
     }
@@ -185,17 +188,17 @@ impl Finder<'_> {
         }
         copies.shown.retain(|node, parts| !matches!(&parts[..], [part] if part.stands == *node));
         self.beside(id, code, (begin, test), &mut body, &mut copies);
-        copies.is_proven = self.is_proven(id, begin, code, &copies);
+        copies.is_proven = self.is_proven(id, (begin, false), code, &copies);
         Some(copies)
     }
 
     /// A way back to the beginning of a loop around this one leads to its next turn.
-    fn goes_on(&self, id: LoopId, from: NodeId, to: NodeId) -> bool {
+    pub(super) fn goes_on(&self, id: LoopId, from: NodeId, to: NodeId) -> bool {
         !self.loops.outside(id).any(|outer| self.loops.header(outer) == to && self.loops.contains(outer, from))
     }
 
     /// The nodes that can be reached from one, and those from which it can be, within a turn of the loops around.
-    fn near(&self, id: LoopId, from: &[NodeId]) -> [Vec<bool>; 2] {
+    pub(super) fn near(&self, id: LoopId, from: &[NodeId]) -> [Vec<bool>; 2] {
         let graph = self.loops.graph();
         let behind = reached(graph, from.iter().copied(), |node| {
             graph.successors(node).iter().copied().filter(move |next| self.goes_on(id, node, *next))
@@ -279,9 +282,15 @@ impl Finder<'_> {
     }
 
     /// Whether a copy is an iteration and all iterations are copies, as the code says: it takes how many there are
-    /// modulo the copies of a turn, or runs single ones; and nothing else that does anything stands between the first
-    /// test and the loop.
-    fn is_proven(&self, id: LoopId, begin: NodeId, code: &Code, copies: &Copies) -> bool {
+    /// modulo the copies of a turn, or, unless that is needed, runs single ones; and nothing else that does anything
+    /// stands between the first test and the loop.
+    pub(super) fn is_proven(
+        &self,
+        id: LoopId,
+        (begin, by_number): (NodeId, bool),
+        code: &Code,
+        copies: &Copies,
+    ) -> bool {
         let graph = self.loops.graph();
         let [_, before] = self.near(id, &[begin]);
         let in_front =
@@ -297,7 +306,8 @@ impl Finder<'_> {
         let is_rest = |node: &NodeId| in_front(node) && behind[node.index()];
         let mut rest = graph.nodes().filter(|node| is_rest(node) && !is_begin(*node) && !tests.contains(node));
         let all_are = !tests.is_empty() && !rest.any(|node| code.works(node));
-        let is_single = || copies.begins().any(|node| copies.beside.contains(&node)) || !copies.loose.is_empty();
+        let has_single = || copies.begins().any(|node| copies.beside.contains(&node)) || !copies.loose.is_empty();
+        let is_single = || !by_number && has_single();
         let mut powers = self.given.modulo.iter().filter(|(node, _)| in_front(node)).map(|(_, power)| *power);
         all_are
             && powers.next().map_or_else(is_single, |first| {

@@ -308,10 +308,16 @@ impl Given {
 }
 
 impl Given {
-    /// Of loops that no lane turned a thread's share may be taken modulo a power of two in what seems to be their turn.
-    pub(super) fn look_inside(&mut self, loops: &LoopsOf, ways_back: &[(NodeId, NodeId)]) {
+    /// Of loops that no lane turned a thread's share may be taken modulo a power of two in what seems to be their turn,
+    /// or behind it.
+    pub(super) fn look_inside(
+        &mut self,
+        loops: &LoopsOf,
+        ways_back: &[(NodeId, NodeId)],
+        function_of: &dyn Fn(Pc) -> Option<Pc>,
+    ) {
         let is_new = |id: &LoopId| ways_back.iter().any(|(_, to)| loops.header(*id) == *to);
-        let takes = |id: &LoopId| self.rests.iter().any(|node| loops.contains(*id, *node));
+        let takes = |id: &LoopId| self.asking_for_rest.contains(&function_of(loops.first(*id)));
         self.in_parts.extend(self.loops.iter().copied().filter(|id| is_new(id) && takes(id)));
     }
 

@@ -7,11 +7,9 @@ use rustc_hash::FxHashMap;
 use trace_format::{Kind, Pc, Trace};
 
 use super::copies::{Copies, Part};
-use super::counter::{LoopCounter, LoopRan};
 use super::heads::loops_of;
-use super::merging::Trips;
+use super::ran::{LoopCounter, LoopRan, Recorder, Trips};
 use super::retries::Nodes;
-use super::spread::Recorder;
 use super::turns::Turns;
 use crate::Code;
 use crate::lanes::brief::Brief;

@@ -3,21 +3,19 @@
 
 mod body;
 mod copies;
-mod counter;
 mod doubts;
 mod given;
 mod heads;
 pub(super) mod loops;
-mod merging;
+mod ran;
 mod retries;
-mod spread;
+mod straight;
 mod turns;
 mod values;
 
-pub use self::counter::{ArmRan, LoopRan};
 pub(in crate::view::cut) use self::doubts::SIDE_BY_SIDE;
-pub use self::merging::{GUARDS, Merging};
-pub use self::spread::{Paid, Spread, Waited};
+pub use self::ran::{ArmRan, GUARDS, LoopRan, Merging, Paid, Spread, Waited};
+pub(in crate::view) use self::straight::add_copies;
 use flowgraph::LoopId;
 use heuristics::{SegmentId, SegmentTable};
 use machine::Instruction;
@@ -64,7 +62,7 @@ pub(in crate::view) fn into_turns(view: &View, which: &WhichLoops, bodies: &[Pc]
     if !ways_back.is_empty() {
         loops = loops.with(&ways_back, &nodes);
         found = given(&loops);
-        found.look_inside(&loops, &ways_back);
+        found.look_inside(&loops, &ways_back, &function_of);
     }
     let given = found;
     let reaches = |id: LoopId, wanted: &dyn Fn(TeamCall) -> bool| {
@@ -162,7 +160,7 @@ pub(in crate::view) fn into_turns(view: &View, which: &WhichLoops, bodies: &[Pc]
         if doubts.iter().all(|doubt| doubt.about != About::Loop(number)) {
             continue;
         }
-        for copies in of_copies.copies(id, &turns[number]) {
+        for copies in of_copies.copies(id, &turns[number]).into_iter().chain(of_copies.straight(id, &is_dispatch)) {
             let (others, mut of_others): (Vec<LoopId>, Vec<Turns>) = wanted
                 .iter()
                 .copied()
@@ -206,6 +204,7 @@ pub(in crate::view) fn into_turns(view: &View, which: &WhichLoops, bodies: &[Pc]
             number if turns.copies.are_of_vectors => {
                 format!(", vectorised {number} times (what works on a whole vector counts for each lane)")
             }
+            number if turns.copies.is_vectorised => format!(", vectorised {number} times"),
             number => format!(", unrolled {number} times"),
         };
         named(&view.trace, loops.ends(*id, segments).0) + &several

@@ -42,8 +42,9 @@ pub(in crate::view::cut) struct Turns {
 impl Turns {
     /// Those of the same loop where each is several iterations.
     pub(super) fn unrolled(copies: Copies) -> Turns {
+        let begin = Some(copies.begin).filter(|begin| !copies.shown.contains_key(begin));
         Turns {
-            begins: copies.loose.iter().copied().chain([copies.begin]).collect(),
+            begins: copies.loose.iter().copied().chain(begin).collect(),
             before: copies.beside.clone(),
             is_incomplete: !copies.is_proven,
             by_tests: true,

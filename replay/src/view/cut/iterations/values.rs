@@ -289,7 +289,13 @@ impl State {
                     (Operator::Select, _) => one.added_of_either(other),
                     _ => one.added.filter(|added| *added == 0),
                 };
-                if operator != Operator::Add && rest == 0 {
+                // How many there are of an odd size is a product with its inverse; and there may be one at least.
+                let is_kept = match operator {
+                    Operator::Add | Operator::Select => true,
+                    Operator::Multiply => one.from == 0 || other.from == 0,
+                    _ => rest != 0,
+                };
+                if !is_kept {
                     from &= !DISTANCE;
                 }
                 let value = Value { from, times, added, slot }.summed(times);

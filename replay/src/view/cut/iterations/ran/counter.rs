@@ -4,7 +4,7 @@ use heuristics::SegmentId;
 use rustc_hash::FxHashMap;
 use trace_format::Pc;
 
-use super::loops::LoopPlan;
+use super::super::loops::LoopPlan;
 use super::merging::{Merging, Trips};
 use super::spread::{Active, Recorder, Records, Spread};
 use crate::lanes::brief::Brief;
@@ -70,24 +70,24 @@ pub(crate) type TripsOfLane = Vec<(usize, Trips)>;
 /// where their spread is asked for.
 #[derive(Clone)]
 pub(crate) struct LoopCounter {
-    pub(super) plan: LoopPlan,
-    pub(super) found: Vec<LoopRan>,
+    pub(in super::super) plan: LoopPlan,
+    pub(in super::super) found: Vec<LoopRan>,
     /// How many are loops.
-    pub(super) loops: u32,
+    pub(in super::super) loops: u32,
     /// By loop: the loop in it, where the two could be one.
-    pub(super) inside: Vec<Option<u32>>,
+    pub(in super::super) inside: Vec<Option<u32>>,
     /// By loop in another: its trips in turns of that one, of the lane.
-    pub(super) trips: Vec<Trips>,
-    pub(super) briefs: Vec<Brief>,
+    pub(in super::super) trips: Vec<Trips>,
+    pub(in super::super) briefs: Vec<Brief>,
     /// By segment: whether it counts up what all share.
-    pub(super) counting: Vec<bool>,
+    pub(in super::super) counting: Vec<bool>,
     /// How often a loop's turns took a lock, of some.
-    pub(super) locks: FxHashMap<(u32, LockId), u64>,
+    pub(in super::super) locks: FxHashMap<(u32, LockId), u64>,
     /// The loops that the lane is in, the innermost last.
-    pub(super) active: Vec<Active>,
-    pub(super) level: u32,
+    pub(in super::super) active: Vec<Active>,
+    pub(in super::super) level: u32,
     /// How the turns of lanes differ, where that is asked for.
-    pub(super) recorder: Option<Recorder>,
+    pub(in super::super) recorder: Option<Recorder>,
 }
 
 impl LoopCounter {
