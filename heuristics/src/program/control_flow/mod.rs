@@ -155,7 +155,8 @@ impl ControlFlow {
     #[must_use]
     pub fn place_at(&self, pc: Pc) -> Option<PlaceId> {
         let places = self.places.get_or_init(|| {
-            self.starts.iter().enumerate().map(|(place, start)| (*start, PlaceId(place as u32))).collect()
+            // A copy that no thread ran may begin where another segment does: see `SegmentTable::add_copy`.
+            self.starts.iter().enumerate().rev().map(|(place, start)| (*start, PlaceId(place as u32))).collect()
         });
         places.get(&pc).copied()
     }

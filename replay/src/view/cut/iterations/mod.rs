@@ -16,23 +16,26 @@ mod values;
 pub(in crate::view::cut) use self::doubts::SIDE_BY_SIDE;
 pub use self::ran::{ArmRan, GUARDS, LoopRan, Merging, Paid, Spread, Waited};
 pub(in crate::view) use self::straight::add_copies;
+use std::collections::VecDeque;
+
 use flowgraph::LoopId;
 use heuristics::{SegmentId, SegmentTable};
 use machine::Instruction;
 use trace_format::{Pc, Trace};
 
-use self::doubts::{About, Asked, MOST_UNSURE, Weights, doubts, said};
+use self::copies::Copies;
+use self::doubts::{About, Asked, Doubt, MOST_UNSURE, Weights, doubts, said};
 use self::given::Given;
 use self::loops::{LoopsOf, nodes};
 use self::turns::{Finder, Turns};
 use self::values::is_asked;
 use super::counts::Counts;
 use super::cutter::Rule;
-use super::{Made, Order, cut, described, named};
+use super::{Cut, Made, Order, cut, described, named};
 use crate::survey::Survey;
 use crate::view::first_look::code::{called, calls, name_of};
 use crate::view::{View, WhichLoops};
-use crate::{Error, Result};
+use crate::{Error, LaneOrigin, Result};
 
 /// Each turn of these loops is a lane. `bodies` are the functions that threads of a team run, `pieces` those that they
 /// run a part of a taskloop in.
@@ -133,8 +136,7 @@ pub(in crate::view) fn into_turns(view: &View, which: &WhichLoops, bodies: &[Pc]
         let turns = finder.turns(*id);
         Turns { copies: of_copies.with_tests(*id, &turns).unwrap_or_default(), ..turns }
     };
-    let mut turns: Vec<Turns> = wanted.iter().map(turns).collect();
-    let mut wanted = wanted;
+    let turns: Vec<Turns> = wanted.iter().map(turns).collect();
     let cut_into = |wanted: &[LoopId], turns: &[Turns]| {
         let plan = loops.plan((wanted, turns), segments, &is_dispatch, &deals_each, &writes);
         let order = match () {
@@ -147,36 +149,20 @@ pub(in crate::view) fn into_turns(view: &View, which: &WhichLoops, bodies: &[Pc]
         };
         cut(view, || Rule::Turns(&plan), order)
     };
-    let mut made = cut_into(&wanted, &turns)?;
-    let doubts_of = |wanted: &[LoopId], turns: &[Turns], counts: &Counts| {
+    let attempt = |wanted: Vec<LoopId>, turns: Vec<Turns>| {
+        let made = cut_into(&wanted, &turns)?;
         let is_unsure = view.plan.episodes.is_unsure;
-        let asked = Asked { which, wanted, loops: &loops, segments, pieces, one_each: &one_each, turns, is_unsure };
-        doubts(&view.trace, &asked, &given, counts)
+        let (loops, one_each) = (&loops, &one_each[..]);
+        let asked = Asked { which, wanted: &wanted, loops, segments, pieces, one_each, turns: &turns, is_unsure };
+        let doubts = doubts(&view.trace, &asked, &given, &made.2);
+        Ok(Attempt { wanted, turns, made, doubts })
     };
-    let mut doubts = doubts_of(&wanted, &turns, &made.2);
-    let may_be_unrolled = |id: &LoopId| given.loops.contains(id) && !deals_each(*id);
-    for id in wanted.clone().into_iter().filter(may_be_unrolled) {
-        let Some(number) = wanted.iter().position(|one| *one == id) else { continue };
-        if doubts.iter().all(|doubt| doubt.about != About::Loop(number)) {
-            continue;
-        }
-        for copies in of_copies.copies(id, &turns[number]).into_iter().chain(of_copies.straight(id, &is_dispatch)) {
-            let (others, mut of_others): (Vec<LoopId>, Vec<Turns>) = wanted
-                .iter()
-                .copied()
-                .zip(turns.iter().cloned())
-                .filter(|(other, _)| *other == id || !copies.merged.contains(other))
-                .unzip();
-            let Some(number) = others.iter().position(|one| *one == id) else { continue };
-            of_others[number] = Turns::unrolled(copies);
-            let unrolled = cut_into(&others, &of_others)?;
-            let left = doubts_of(&others, &of_others, &unrolled.2);
-            if left.len() < doubts.len() && left.iter().all(|doubt| doubt.about != About::Loop(number)) {
-                (wanted, turns, made, doubts) = (others, of_others, unrolled, left);
-                break;
-            }
-        }
-    }
+    let ways = |id: LoopId, turns: &Turns| match given.loops.contains(&id) && !deals_each(id) {
+        true => of_copies.copies(id, turns).into_iter().chain(of_copies.straight(id, &is_dispatch)).collect(),
+        false => VecDeque::new(),
+    };
+    let plain = attempt(wanted, turns)?;
+    let Attempt { wanted, turns, mut made, doubts } = with_copies(plain, &ways, &attempt)?;
     let is_sure = |number: usize| doubts.iter().all(|doubt| doubt.about != About::Loop(number));
     let (sure, of_sure): (Vec<LoopId>, Vec<Turns>) = wanted
         .iter()
@@ -232,6 +218,105 @@ pub(in crate::view) fn into_turns(view: &View, which: &WhichLoops, bodies: &[Pc]
     };
     made.2.doubts = said(doubts, &left_out);
     Ok(made)
+}
+
+/// Loops that are taken, cut into lanes.
+struct Attempt {
+    wanted: Vec<LoopId>,
+    turns: Vec<Turns>,
+    made: (Cut, Vec<LaneOrigin>, Counts, Order),
+    doubts: Vec<Doubt>,
+}
+
+impl Attempt {
+    /// Whether something speaks against the turns of this loop, or they are none that are taken.
+    fn is_doubtful(&self, id: LoopId) -> bool {
+        let number = self.wanted.iter().position(|one| *one == id);
+        number.is_none_or(|number| self.doubts.iter().any(|doubt| doubt.about == About::Loop(number)))
+    }
+
+    /// How much speaks against anything but the turns of a loop.
+    fn beside_loops(&self) -> usize {
+        self.doubts.iter().filter(|doubt| !matches!(doubt.about, About::Loop(_))).count()
+    }
+
+    /// The loops and their turns where these are such copies.
+    fn with<'a>(&self, copies: impl Iterator<Item = &'a (LoopId, Copies)> + Clone) -> (Vec<LoopId>, Vec<Turns>) {
+        let of = |id: LoopId, turns: &Turns| {
+            let own = copies.clone().find(|(of, _)| *of == id).map(|(_, copies)| Turns::unrolled(copies.clone()));
+            own.unwrap_or_else(|| turns.clone())
+        };
+        let is_merged = |id: LoopId| copies.clone().any(|(_, copies)| copies.merged.contains(&id));
+        let left = self.wanted.iter().zip(&self.turns).filter(|(id, _)| !is_merged(**id));
+        left.map(|(id, turns)| (*id, of(*id, turns))).unzip()
+    }
+}
+
+/// Takes turns of loops in doubt for several iterations, where nothing speaks against that: of all such loops at once,
+/// since each attempt cuts all threads, and those that it does not suit the next way.
+fn with_copies(
+    plain: Attempt,
+    ways: &dyn Fn(LoopId, &Turns) -> VecDeque<Copies>,
+    attempt: &dyn Fn(Vec<LoopId>, Vec<Turns>) -> Result<Attempt>,
+) -> Result<Attempt> {
+    let all = plain.wanted.iter().zip(&plain.turns).filter(|(id, _)| plain.is_doubtful(**id));
+    let mut left: Vec<(LoopId, VecDeque<Copies>)> = all.map(|(id, turns)| (*id, ways(*id, turns))).collect();
+    let mut taken: Vec<(LoopId, Copies)> = Vec::new();
+    let mut last = None;
+    loop {
+        let mut tried: Vec<(LoopId, Copies)> = Vec::new();
+        for (id, ways) in &mut left {
+            let others = || taken.iter().chain(&tried);
+            let is_free = |id: &LoopId| others().all(|(other, copies)| other != id && !copies.merged.contains(id));
+            if [*id].iter().chain(ways.front().iter().flat_map(|first| &first.merged)).all(is_free)
+                && let Some(first) = ways.pop_front()
+            {
+                tried.push((*id, first));
+            }
+        }
+        if tried.is_empty() {
+            break;
+        }
+        let (wanted, turns) = plain.with(taken.iter().chain(&tried));
+        let found = attempt(wanted, turns)?;
+        let count = tried.len();
+        if found.beside_loops() <= plain.beside_loops() {
+            tried.retain(|(id, _)| !found.is_doubtful(*id));
+        } else {
+            // One of them leaves something that no lane has.
+            for (id, copies) in std::mem::take(&mut tried).into_iter().filter(|_| count > 1) {
+                let one = (id, copies);
+                let (wanted, turns) = plain.with(taken.iter().chain([&one]));
+                let alone = attempt(wanted, turns)?;
+                tried.extend((alone.beside_loops() <= plain.beside_loops() && !alone.is_doubtful(id)).then_some(one));
+            }
+        }
+        last = (tried.len() == count).then_some(found);
+        taken.extend(tried);
+    }
+    if taken.is_empty() {
+        return Ok(plain);
+    }
+    let found = match last {
+        Some(found) => found,
+        None => {
+            let (wanted, turns) = plain.with(taken.iter());
+            attempt(wanted, turns)?
+        }
+    };
+    if found.doubts.len() < plain.doubts.len() {
+        return Ok(found);
+    }
+    // What some of them leave speaks against others.
+    let mut best = plain;
+    for one in &taken {
+        let (wanted, turns) = best.with([one].into_iter());
+        let found = attempt(wanted, turns)?;
+        if !found.is_doubtful(one.0) && found.doubts.len() < best.doubts.len() {
+            best = found;
+        }
+    }
+    Ok(best)
 }
 
 /// These functions, and those that call what gives a thread its part.

@@ -74,7 +74,8 @@ fn copy_in(table: &SegmentTable, head: SegmentId, begins: &FxHashMap<Pc, Segment
         by_sign.values().flat_map(|those| &those[those.len() - those.len().div_ceil(copies)..]).copied().collect();
     // Where the whole turn begins no other segment may.
     lines.retain(|at| *at > 0);
-    let first = *lines.iter().min()?;
+    lines.sort_unstable();
+    let first = *lines.first()?;
     lines.extend((first..block.lines.len()).filter(|at| !is_own(at)));
     lines.sort_unstable();
     let branch = (last, table[last].len() - 1);
