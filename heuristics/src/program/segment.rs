@@ -31,7 +31,7 @@ pub struct Segment {
     pub instructions: Vec<Instruction>,
     /// Its place: equal for segments with the same first pc.
     pub place: PlaceId,
-    /// A block that holds it, and the index there of its first instruction (for its code bytes).
+    /// A block that holds it, and the index there of its first instruction; of a copy, which none holds, no index.
     pub origin: (BlockId, u32),
     /// How many memory addresses the stream holds for each execution of it.
     pub addresses: u32,
@@ -227,9 +227,9 @@ impl SegmentTable {
             self.code(*id).get(before..before + length(&self[*id].instructions[*at]))
         };
         let code: Vec<u8> = instructions.iter().filter_map(bytes).flatten().copied().collect();
-        let ((first, at), (last, _)) = (instructions[0], instructions[instructions.len() - 1]);
-        let (block, begin) = self[first].origin;
-        let (origin, ways) = ((block, begin + at as u32), self[last].ways);
+        // In no block as it is.
+        let (last, _) = instructions[instructions.len() - 1];
+        let (origin, ways) = ((self[of].origin.0, u32::MAX - self.copies.len() as u32), self[last].ways);
         let copy = SegmentId(self.segments.len() as u32);
         let place = self.add_place();
         self.push(&run, &code, place, origin, ways, None);
