@@ -16,8 +16,7 @@ impl Cutter<'_, '_> {
         addresses: &mut &[u64],
     ) -> Result<()> {
         let total = Total::of(brief);
-        // With those of what follows in a row.
-        let (mut kept, own) = (self.open.is_some(), *addresses);
+        let (mut kept, own) = (self.open.is_some(), &addresses[..total.addresses as usize]);
         *addresses = &addresses[total.addresses as usize..];
         for (part, code) in &shown.parts {
             if let Some(turning) = self.turning.filter(|_| part.begins) {
@@ -26,8 +25,7 @@ impl Cutter<'_, '_> {
                 self.begin_lane(launch)?;
             }
             kept |= self.open.is_some();
-            let address = |at: &u32| own.get(*at as usize).or_else(|| own.last()).copied();
-            let taken: Vec<u64> = part.takes.iter().filter_map(address).collect();
+            let taken: Vec<u64> = part.takes.iter().filter_map(|at| own.get(*at as usize)).copied().collect();
             let of_part = Total { addresses: taken.len() as u32, ..total };
             let level = self.track.level();
             let accessed = self.track.run((*code, 1), &of_part, sps, &mut &taken[..]);

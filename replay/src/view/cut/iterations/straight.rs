@@ -138,6 +138,10 @@ impl Finder<'_> {
             let each = (stands.times / number).max(1);
             for row in &rows {
                 let turns = if row.turns { turns_of(&row.block, &rows[stands.of].block, number)? } else { 1 };
+                // Each segment has only its own addresses.
+                if row.nodes.len() > 1 && row.block.lines.iter().any(|line| line.addresses.1 > 0) {
+                    return None;
+                }
                 copies.number = copies.number.max(turns as usize);
                 copies.shown.extend(row.nodes[1..].iter().map(|node| (*node, Vec::new())));
                 copies.shown.insert(row.nodes[0], parts(stands, &row.block, (turns, each), &of_place)?);
