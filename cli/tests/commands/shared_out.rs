@@ -58,12 +58,17 @@ fn source(program: &str) -> PathBuf {
 
 /// A trace of a program that is built so.
 fn traced(folder: &Path, program: &str, compiler: &[&str]) -> String {
+    traced_with(folder, program, compiler, &[])
+}
+
+/// The same, recorded with these options.
+fn traced_with(folder: &Path, program: &str, compiler: &[&str], options: &[&str]) -> String {
     let [binary, trace] = ["p", "p.bin"].map(|name| folder.join(name).to_str().unwrap().to_owned());
     let source = source(program);
     let mut command = Command::new(compiler[0]);
     let built = command.args(&compiler[1..]).args(["-g", "-w", "-o", &binary]).arg(source).arg("-lm").output().unwrap();
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-    let words = [env!("CARGO_BIN_EXE_trace"), "-o", &trace, &binary];
+    let words = [&[env!("CARGO_BIN_EXE_trace")], options, &["-o", &trace, &binary]].concat();
     let traced = Command::new("env").arg("OMP_NUM_THREADS=4").args(SLEEP_SOON).args(words).output().unwrap();
     assert!(traced.status.success(), "{}", String::from_utf8_lossy(&traced.stderr));
     trace
@@ -87,6 +92,11 @@ fn assert_withheld(said: &Value, program: &str) {
     assert_eq!(said["verdict"]["holds"], false, "{program}");
     let headline = said["verdict"]["headline"].as_str().unwrap();
     assert!(headline.starts_with("withheld: ") && headline.contains("--mark-iterations"), "{program}: {headline}");
+}
+
+fn assert_left_out(said: &Value) {
+    let warning = said["verdict"]["warnings"][0].as_str().unwrap();
+    assert!(warning.starts_with("left out: ") && warning.contains("--mark-iterations"), "{warning}");
 }
 
 /// The place of the program's first pragma of a loop.
@@ -185,15 +195,56 @@ fn of_iterations_that_run_straight_through_each_is_a_lane_however_many_a_turn_ha
 #[test]
 fn a_small_loop_that_is_not_sure_is_left_out_and_said() {
     let folder = tempfile::tempdir().unwrap();
-    let half = [0.48, 0.56];
+    let half = [0.48, 0.57];
     let gcc = traced(folder.path(), "beside", &["gcc", "-fopenmp", "-O2"]);
     assert_right(&replayed(&gcc, &ITERATIONS), ("beside", 5120, half));
     if has_openmp_of_clang() {
         let clang = traced(folder.path(), "beside", &["clang-19", "-fopenmp=libomp", "-O2"]);
         let said = replayed(&clang, &ITERATIONS);
         assert_right(&said, ("beside", 1024, half));
-        let warning = said["verdict"]["warnings"][0].as_str().unwrap();
-        assert!(warning.starts_with("left out: ") && warning.contains("--mark-iterations"), "{warning}");
+        assert_left_out(&said);
+    }
+    // What is left over of vectors' loop in front of a barrier says nothing of the loop behind it.
+    let said = replayed(&traced(folder.path(), "refilled", &["gcc", "-fopenmp", "-O3"]), &ITERATIONS);
+    assert_right(&said, ("refilled", 4012, half));
+    assert_left_out(&said);
+}
+
+#[test]
+fn chunks_that_became_one_call_each_are_no_iterations() {
+    let folder = tempfile::tempdir().unwrap();
+    let said = replayed(&traced(folder.path(), "cleared", &["gcc", "-fopenmp", "-O2"]), &ITERATIONS);
+    assert_right(&said, ("cleared", 124, [0.95, 1.0]));
+    assert_left_out(&said);
+}
+
+#[test]
+fn iterations_of_which_the_compiler_made_no_loop_are_missed_beside_those_of_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let said = replayed(&traced(folder.path(), "rungs", &["gcc", "-fopenmp", "-O2"]), &ITERATIONS);
+    assert_eq!((&said["results"][0]["lanes"], &said["verdict"]["holds"]), (&20.into(), &true.into()), "{said}");
+    let said = replayed(&traced(folder.path(), "rungs", &["gcc", "-fopenmp", "-O3"]), &ITERATIONS);
+    assert_withheld(&said, "rungs");
+    let headline = said["verdict"]["headline"].as_str().unwrap();
+    assert!(headline.contains("one behind the other in no loop"), "{headline}");
+}
+
+#[test]
+fn a_recording_that_ends_in_the_loop_has_its_iterations() {
+    let folder = tempfile::tempdir().unwrap();
+    let (clang, gcc) = (["clang-19", "-fopenmp=libomp", "-O2"], ["gcc", "-fopenmp", "-O2"]);
+    let compilers = [(&gcc, true), (&clang, has_openmp_of_clang())];
+    for compiler in compilers.into_iter().filter(|(_, is_there)| *is_there).map(|(compiler, _)| compiler) {
+        for schedule in ["-DSCHEDULE=", "-DSCHEDULE=schedule(dynamic, 61)"] {
+            let words = [&compiler[..], &[schedule]].concat();
+            let trace = traced_with(folder.path(), "rows_on", &words, &["--limit", "10M"]);
+            let said = replayed(&trace, &[&ITERATIONS[..], &["-H", "minpc"]].concat());
+            // A row is some 6,000 instructions.
+            let lanes = said["results"][0]["lanes"].as_u64().unwrap();
+            assert!((1000..2000).contains(&lanes), "{words:?}: {lanes}");
+            let said = replayed(&trace, &ITERATIONS);
+            assert_eq!(said["verdict"]["holds"], true, "{words:?}: {}", said["verdict"]);
+        }
     }
 }
 

@@ -24,7 +24,7 @@ struct RunsTold {
     iterations: u64,
     /// How many lanes there were before it.
     before: usize,
-    /// Whether the loop may end before the chunk does.
+    /// Whether the loop, or the recording, may end before the chunk does.
     may_end_before: bool,
 }
 
@@ -93,6 +93,13 @@ impl Chunks {
         self.runs = self.given.take();
         let runs = |iterations| RunsTold { of_loop, iterations, before: lanes, may_end_before: false };
         self.runs_told = told.map(runs);
+    }
+
+    /// The recording ends before the chunk that it runs.
+    pub(super) fn stop(&mut self) {
+        if let Some(told) = &mut self.runs_told {
+            told.may_end_before = true;
+        }
     }
 
     /// The chunk that it ran has ended: as many lanes as iterations? So has one that it never reached.

@@ -147,6 +147,9 @@ impl<'a, 'k> Cutter<'a, 'k> {
 
     /// The thread's stream has ended.
     pub(super) fn finish(mut self) -> Result<Pieces> {
+        if self.turning.is_some() {
+            self.chunks.stop();
+        }
         self.leave_loop();
         self.end_lane();
         self.compare();

@@ -176,6 +176,16 @@ pub(super) fn doubts(trace: &Trace, asked: &Asked, given: &Given, counts: &Count
             ),
         );
     }
+    if is_worksharing && let Some(function) = given.in_rows.iter().find(|function| has_loop(**function)) {
+        add(
+            About::Missed,
+            format!(
+                "iterations in {} run one behind the other in no loop, as where the compiler unrolled them all: they \
+                 are in no lane; {PLAINLY}, or name the loop with --loop",
+                named(trace, *function)
+            ),
+        );
+    }
     let is_taskloop = |name: &str| name.starts_with("__kmpc_taskloop") || name.starts_with("GOMP_taskloop");
     if is_worksharing && pieces.is_empty() && calls(trace, segments).any(|(_, name)| is_taskloop(name)) {
         add(

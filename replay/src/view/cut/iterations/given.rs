@@ -27,6 +27,9 @@ pub(super) struct Given {
     pub of_chunks: Vec<LoopId>,
     /// Those of `loops` whose turns are dealt to threads one by one: `schedule(static, 1)`.
     pub cyclic: Vec<LoopId>,
+    /// Those of `cyclic` no test of which compares the thread's number as it is: a turn may be a chunk, as where a
+    /// compiler makes one call of memset of it.
+    pub by_chunks: Vec<LoopId>,
     /// Those of `loops` whose end is only a part of what a thread was given, as where a compiler vectorises or unrolls:
     /// a turn may be several iterations.
     pub in_parts: Vec<LoopId>,
@@ -37,6 +40,8 @@ pub(super) struct Given {
     pub with_barriers: Vec<LoopId>,
     /// Functions that ask whether their thread has any iteration, and have no such loop.
     pub lost: Vec<Pc>,
+    /// Functions in which iterations stand one behind the other, each with its test, beside such loops: in no loop.
+    pub in_rows: Vec<Pc>,
     /// Where a thread takes how many iterations it has modulo a power of two, and that: so many may be a turn of a loop
     /// behind.
     pub modulo: Vec<(NodeId, i64)>,
@@ -46,6 +51,8 @@ pub(super) struct Given {
     pub asking_for_rest: Vec<Option<Pc>>,
     /// The branches that compare what a runtime gave.
     pub tests: Tests,
+    /// Nodes with a test of an iteration behind the first, which no lane failed, in the middle.
+    rungs: BTreeSet<NodeId>,
     /// The branches that ask whether the runtime has given a chunk.
     pub answers: BTreeSet<NodeId>,
     /// Where memory is read at an address that hangs on the number of the thread, or of an iteration.
@@ -65,10 +72,19 @@ pub(super) struct Test {
     pub is_of_bounds: bool,
     /// Whether it compares two values that hang on the thread's number, whatever was made of it.
     pub is_of_two: bool,
+    /// Whether it asks whether a thread's share is more than so many iterations, one or more.
+    is_of_share: bool,
     /// Whether no lane took its other side.
     is_one_way: bool,
     /// How far the one is from a number that it compares with another which is less far.
     ahead: Option<i64>,
+}
+
+impl Test {
+    /// Whether it asks whether there is an iteration so many further on.
+    fn is_of_next(self) -> bool {
+        self.is_stepped && self.is_of_bounds && self.is_of_two
+    }
 }
 
 impl Tests {
@@ -147,12 +163,13 @@ impl Given {
         let of_place = segment_of_place(segments);
         let mut facts: FxHashMap<LoopId, Facts> = FxHashMap::default();
         let mut tests: FxHashMap<NodeId, Test> = FxHashMap::default();
-        let mut forking = Vec::new();
+        let (mut forking, mut barriers) = (Vec::new(), BTreeSet::new());
         let mut states: Vec<Option<State>> = vec![None; graph.node_count()];
         let mut ends: FxHashMap<(LoopId, NodeId), End> = FxHashMap::default();
+        let pc_of = |node: NodeId| Some(segments[*of_place.get(node.index())?].last().pc);
         let mut left = Vec::new();
         let (mut modulo, mut rests, mut looks) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
-        let mut answers = BTreeSet::new();
+        let (mut answers, mut rungs) = (BTreeSet::new(), BTreeSet::new());
         for function in functions.iter().chain(pieces) {
             let Some(node) = loops.node_at(*function) else { continue };
             let mut state = State::default();
@@ -188,6 +205,7 @@ impl Given {
                 }
                 let name = instruction.kind().is_call().then(|| called(instruction)).flatten();
                 if name.as_deref().is_some_and(is_barrier) {
+                    barriers.insert(node);
                     loops.around(node).for_each(|id| facts.entry(id).or_default().meets = true);
                 }
                 if name.as_deref().is_some_and(is_fork) {
@@ -195,6 +213,10 @@ impl Given {
                     let is_alone = function_of(instruction.pc()).is_some_and(alone);
                     let around = loops.around(node).filter(|_| !is_alone);
                     around.for_each(|id| facts.entry(id).or_default().forks = true);
+                }
+                let is_last = code.last().is_some_and(|last| last.pc() == instruction.pc());
+                if instruction.kind() == Kind::Branch && !is_last && (state.compares_step() || state.compares_share()) {
+                    rungs.insert(node);
                 }
                 state.run(instruction, name.as_deref());
             }
@@ -227,6 +249,7 @@ impl Given {
                 let both = state.compared.iter().all(|from| from & (NUMBER | MIXED) == NUMBER);
                 test.is_of_bounds |= both && !of_one;
                 test.is_of_two |= state.compared.iter().all(|from| from & (NUMBER | CONSTANT) == NUMBER);
+                test.is_of_share |= state.compares_share();
                 test.is_one_way = graph.successors(node).len() < 2;
                 test.ahead = match state.distances {
                     [Some(one), Some(other)] if one.abs_diff(other) > 1 => Some(one.max(other)),
@@ -234,7 +257,8 @@ impl Given {
                 };
             }
             for id in loops.around(node).filter(|_| is_branch) {
-                if graph.successors(node).iter().any(|next| !loops.contains(id, *next)) {
+                let leaves = graph.successors(node).iter().any(|next| !loops.contains(id, *next));
+                if leaves || code.last().is_some_and(|last| would_end(loops, id, node, last, &pc_of)) {
                     let facts = facts.entry(id).or_default();
                     facts.ends_by_number |= compared & (NUMBER | SHARE) != 0;
                     facts.by_whole |= compared & (NUMBER | SHARE) != 0 && compared & MIXED == 0;
@@ -259,7 +283,7 @@ impl Given {
             let is_it = |test, end: End| end.counts_threads(test, written, of(id).is_unrolled);
             of_loop(id).all(|(node, end)| test(node).is_some_and(|test| is_it(test, end)))
         };
-        let mut given = Given { tests: Tests(tests), looks, answers, ..Given::default() };
+        let mut given = Given { tests: Tests(tests), looks, answers, rungs, ..Given::default() };
         let is_shared = |id: LoopId| {
             let Facts { ends_by_number, by_two, steps_by_count, runs_on, forks, meets, .. } = of(id);
             ends_by_number && !forks && !meets && (!runs_on || by_two || steps_by_count) && !counts_threads(id)
@@ -283,16 +307,39 @@ impl Given {
         given.ahead = given.loops.iter().filter_map(|id| Some((*id, ahead(distances(*id))?))).collect();
         given.modulo = modulo.into_iter().collect();
         given.rests = rests.into_iter().collect();
+        // What is left of a thread's share it does before it waits for the others.
+        let behind = |node: NodeId| if barriers.contains(&node) { &[] } else { graph.successors(node) };
         let is_rest = |id: LoopId| {
             let in_front = given.rests.iter().copied().filter(|node| !loops.contains(id, *node));
-            reached(graph, in_front, |node| graph.successors(node).iter().copied())[loops.header(id).index()]
+            reached(graph, in_front, |node| behind(node).iter().copied())[loops.header(id).index()]
         };
         let in_parts = |id: &LoopId| !of(*id).by_whole || !given.rests.is_empty() && is_rest(*id);
         given.in_parts = given.loops.iter().copied().filter(in_parts).collect();
+        // Of rows of iterations those are no loop's beginning or rest that no loop comes before or behind, up to where
+        // threads wait or ask anew.
+        let is_rung = |node: NodeId| {
+            let is_next = |test: &Test| test.is_of_next() || test.is_of_share;
+            let is_outside = !given.loops.iter().any(|id| loops.contains(*id, node));
+            is_outside && (given.rungs.contains(&node) || given.tests.of(node).as_ref().is_some_and(is_next))
+        };
+        let is_bound = |node: NodeId| {
+            barriers.contains(&node) || given.tests.of(node).is_some_and(|test| test.is_of_bounds && !test.is_stepped)
+        };
+        let leads = |on: &dyn Fn(NodeId) -> Vec<NodeId>, from: NodeId| {
+            let all = reached(graph, [from], |node| if node != from && is_bound(node) { Vec::new() } else { on(node) });
+            given.loops.iter().any(|id| loops.members(*id).iter().any(|node| all[node.index()]))
+        };
+        let (next, last) = (|node| graph.successors(node).to_vec(), |node| graph.predecessors(node).to_vec());
+        let is_alone = |node: &NodeId| is_rung(*node) && !leads(&next, *node) && !leads(&last, *node);
+        let rows: Vec<NodeId> = graph.nodes().filter(|node| states[node.index()].is_some()).filter(is_alone).collect();
+        given.in_rows = rows.iter().filter_map(|node| function_of(segments[of_place[node.index()]].start())).collect();
+        given.in_rows.dedup();
         let places = loops;
-        let Given { loops, of_chunks, cyclic, .. } = &mut given;
+        let Given { loops, of_chunks, cyclic, by_chunks, .. } = &mut given;
         loops.retain(|id| !of_chunks.contains(id));
         cyclic.extend(loops.iter().filter(|id| of(**id).steps_by_count));
+        let is_number = |end: End| (0..2).any(|i| end.compared[i] & NUMBER != 0 && end.times[i] == Some(1));
+        by_chunks.extend(cyclic.iter().filter(|id| !of_loop(**id).any(|(_, end)| is_number(end))));
         let function = |node: NodeId| function_of(segments[of_place[node.index()]].start());
         given.asking_for_rest = given.rests.iter().map(|node| function(*node)).collect();
         // A team's share of a loop is dealt to its threads in another function.
@@ -305,6 +352,28 @@ impl Given {
         given.lost.dedup();
         given
     }
+}
+
+/// Whether a branch, of which only the side that stays in the loop was taken, is the test by which a loop ends that no
+/// lane left: the recording ended before. `last_of` gives the last instruction of a node.
+fn would_end(
+    loops: &LoopsOf,
+    id: LoopId,
+    node: NodeId,
+    branch: Instruction,
+    last_of: &dyn Fn(NodeId) -> Option<Pc>,
+) -> bool {
+    let graph = loops.graph();
+    let [next] = graph.successors(node) else { return false };
+    let stays = |from: &NodeId| graph.successors(*from).iter().all(|to| loops.contains(id, *to));
+    if !loops.members(id).iter().all(stays) {
+        return false;
+    }
+    if *next == loops.header(id) {
+        return true;
+    }
+    let beyond = branch.target().filter(|target| node == loops.header(id) && loops.node_at(*target) != Some(*next));
+    beyond.is_some_and(|target| loops.members(id).iter().all(|node| last_of(*node).is_some_and(|last| last < target)))
 }
 
 impl Given {
@@ -353,12 +422,20 @@ impl Given {
             let mut tests = graph.nodes().filter(is_behind);
             let (Some(test), None) = (tests.next(), tests.next()) else { continue };
             // Whether there is any iteration, not any element of a block.
-            let is_first = |test: Test| test.is_of_bounds && !(has_ahead && test.is_stepped);
+            let is_first = |test: Test| test.is_of_bounds && !test.is_stepped;
             let asks = |from: &NodeId| !is_inside(*from) && self.tests.of(*from).is_some_and(is_first);
             let begins = |node: NodeId| node == entry || graph.predecessors(node).iter().any(asks);
             let before = |node| if begins(node) { &[] } else { graph.predecessors(node) }.iter().copied();
             let came = reached(graph, [test], before);
             let mut first = graph.nodes().filter(|node| came[node.index()] && begins(*node));
+            // Iterations one behind the other, each with its own test: a compiler has made no loop of them.
+            let is_rung = |node: NodeId| {
+                let is_next = |other: Test| !has_ahead && node != test && other.is_of_next();
+                came[node.index()] && (self.rungs.contains(&node) || self.tests.of(node).is_some_and(is_next))
+            };
+            if graph.nodes().any(is_rung) {
+                continue;
+            }
             if let (Some(begin), None) = (first.next(), first.next()) {
                 all.push((test, begin));
             }

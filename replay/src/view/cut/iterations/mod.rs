@@ -124,6 +124,7 @@ pub(in crate::view) fn into_turns(view: &View, which: &WhichLoops, bodies: &[Pc]
         tests: &given.tests,
         given: &given.loops,
         cyclic: &given.cyclic,
+        by_chunks: &given.by_chunks,
         answers: &given.answers,
         looks: &given.looks,
         writes: &writes,

@@ -96,9 +96,10 @@ impl<'a> Nodes<'a> {
         Nodes { trace, segments, of_place }
     }
 
-    /// The instructions of one; none for each that is not known.
+    /// The instructions of one; none for each that is not known. A node that is no place has none.
     pub(super) fn code(&self, node: NodeId) -> impl DoubleEndedIterator<Item = Option<Instruction<'a>>> {
-        self.segments.listing(self.of_place[node.index()]).iter()
+        let segment = self.of_place.get(node.index());
+        segment.into_iter().flat_map(|segment| self.segments.listing(*segment).iter())
     }
 
     fn begin(&self, node: NodeId) -> Pc {

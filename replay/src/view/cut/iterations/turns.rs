@@ -69,6 +69,8 @@ pub(super) struct Finder<'a> {
     pub given: &'a [LoopId],
     /// Those of them of which each turn may be a chunk.
     pub cyclic: &'a [LoopId],
+    /// Those of them that do not count one by one.
+    pub by_chunks: &'a [LoopId],
     /// Branches that ask whether the runtime has given a chunk.
     pub answers: &'a BTreeSet<NodeId>,
     /// Where memory is read at an address that hangs on an iteration's number.
@@ -115,6 +117,7 @@ impl Finder<'_> {
                 && graph.successors(*node).iter().all(|next| loops.contains(id, *next))
         };
         if self.cyclic.contains(&id) {
+            turns.may_be_chunks = self.by_chunks.contains(&id);
             let inner: Vec<NodeId> = loops.members(id).iter().copied().filter(is_inner).collect();
             for test in inner {
                 turns.may_be_chunks |= !self.split(id, test, &of_place, &mut turns);

@@ -94,6 +94,8 @@ pub(super) struct State {
     pub compared: [u16; 2],
     pub distances: [Option<i64>; 2],
     pub times: [Option<i64>; 2],
+    /// The constant that was compared last, where one was.
+    with: Option<i64>,
 }
 
 /// What a call gives a thread.
@@ -212,6 +214,18 @@ impl State {
         })
     }
 
+    /// Whether two values that hang on the thread's number were compared last, one of them of a further iteration.
+    pub fn compares_step(&self) -> bool {
+        let [one, other] = self.compared;
+        [one, other].iter().all(|from| from & (NUMBER | MIXED | CONSTANT) == NUMBER) && (one | other) & STEPPED != 0
+    }
+
+    /// Whether a thread's share was compared last with so many iterations, one or more.
+    pub fn compares_share(&self) -> bool {
+        self.compared[0] & (SHARE | CONSTANT | NUMBER | MIXED) == SHARE | CONSTANT
+            && self.with.is_some_and(|with| with > 0)
+    }
+
     /// The instruction runs; `called` is the name of the function that it calls.
     pub fn run(&mut self, instruction: Instruction, called: Option<&str>) {
         if instruction.flags_written() != 0 {
@@ -219,6 +233,10 @@ impl State {
             let operands = values.map(|value| value.from);
             self.distances = values.map(|value| value.added.filter(|_| value.from & NUMBER != 0));
             self.times = values.map(Value::times);
+            self.with = match (instruction.operation(), instruction.operand(1)) {
+                (Operation::Compare, Operand::Constant(with)) => Some(with),
+                _ => None,
+            };
             let is_one = instruction.operand(0) == instruction.operand(1);
             self.compared = match instruction.operation() {
                 Operation::Compare if matches!(instruction.operand(1), Operand::Constant(_)) => {
