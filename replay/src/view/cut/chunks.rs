@@ -95,10 +95,10 @@ impl Chunks {
         self.runs_told = told.map(runs);
     }
 
-    /// The recording ends before the chunk that it runs.
-    pub(super) fn stop(&mut self) {
+    /// The recording ends, and with it the chunk that the thread runs where it is in the loop.
+    pub(super) fn stop(&mut self, is_in_loop: bool) {
         if let Some(told) = &mut self.runs_told {
-            told.may_end_before = true;
+            told.may_end_before |= is_in_loop;
         }
     }
 

@@ -1,5 +1,4 @@
-//! Cuts the stream of a thread into lanes: where one begins, its stack pointer counts as 0 and its call level as 1, as
-//! those of a thread do.
+//! Cuts the stream of a thread into lanes. Each begins with stack pointer 0 and call level 1, as a thread does.
 
 mod accesses;
 mod inner_teams;
@@ -147,9 +146,7 @@ impl<'a, 'k> Cutter<'a, 'k> {
 
     /// The thread's stream has ended.
     pub(super) fn finish(mut self) -> Result<Pieces> {
-        if self.turning.is_some() {
-            self.chunks.stop();
-        }
+        self.chunks.stop(self.turning.is_some());
         self.leave_loop();
         self.end_lane();
         self.compare();

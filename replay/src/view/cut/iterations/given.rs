@@ -15,6 +15,7 @@ use machine::{Condition, Instruction, Operand, Operation, Operator, Register, St
 use rustc_hash::FxHashMap;
 use trace_format::{Kind, Pc};
 
+use super::branches::{Test, Tests};
 use super::loops::{LoopsOf, segment_of_place};
 use super::values::{ANSWER, CONSTANT, COUNT, DISTANCE, MIXED, NUMBER, REST, SHARE, STEPPED, State, power_of_rest};
 
@@ -57,41 +58,6 @@ pub(super) struct Given {
     pub answers: BTreeSet<NodeId>,
     /// Where memory is read at an address that hangs on the number of the thread, or of an iteration.
     pub looks: BTreeSet<NodeId>,
-}
-
-/// Branches that compare what a runtime gave.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Tests(FxHashMap<NodeId, Test>);
-
-/// One of them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Test {
-    /// Whether a constant was added to what it compares: an iteration came before it, or it looks further ahead.
-    pub is_stepped: bool,
-    /// Whether it compares two values that hang on the thread's number, and both as they are.
-    pub is_of_bounds: bool,
-    /// Whether it compares two values that hang on the thread's number, whatever was made of it.
-    pub is_of_two: bool,
-    /// Whether it asks whether a thread's share is more than so many iterations, one or more.
-    is_of_share: bool,
-    /// Whether no lane took its other side.
-    is_one_way: bool,
-    /// How far the one is from a number that it compares with another which is less far.
-    ahead: Option<i64>,
-}
-
-impl Test {
-    /// Whether it asks whether there is an iteration so many further on.
-    fn is_of_next(self) -> bool {
-        self.is_stepped && self.is_of_bounds && self.is_of_two
-    }
-}
-
-impl Tests {
-    /// The branch at the end of this node, if it is one.
-    pub(super) fn of(&self, node: NodeId) -> Option<Test> {
-        self.0.get(&node).copied()
-    }
 }
 
 /// How many turns compilers make one.
@@ -315,23 +281,9 @@ impl Given {
         };
         let in_parts = |id: &LoopId| !of(*id).by_whole || !given.rests.is_empty() && is_rest(*id);
         given.in_parts = given.loops.iter().copied().filter(in_parts).collect();
-        // Of rows of iterations those are no loop's beginning or rest that no loop comes before or behind, up to where
-        // threads wait or ask anew.
-        let is_rung = |node: NodeId| {
-            let is_next = |test: &Test| test.is_of_next() || test.is_of_share;
-            let is_outside = !given.loops.iter().any(|id| loops.contains(*id, node));
-            is_outside && (given.rungs.contains(&node) || given.tests.of(node).as_ref().is_some_and(is_next))
-        };
-        let is_bound = |node: NodeId| {
-            barriers.contains(&node) || given.tests.of(node).is_some_and(|test| test.is_of_bounds && !test.is_stepped)
-        };
-        let leads = |on: &dyn Fn(NodeId) -> Vec<NodeId>, from: NodeId| {
-            let all = reached(graph, [from], |node| if node != from && is_bound(node) { Vec::new() } else { on(node) });
-            given.loops.iter().any(|id| loops.members(*id).iter().any(|node| all[node.index()]))
-        };
-        let (next, last) = (|node| graph.successors(node).to_vec(), |node| graph.predecessors(node).to_vec());
-        let is_alone = |node: &NodeId| is_rung(*node) && !leads(&next, *node) && !leads(&last, *node);
-        let rows: Vec<NodeId> = graph.nodes().filter(|node| states[node.index()].is_some()).filter(is_alone).collect();
+        let Given { loops: shared, tests, rungs, .. } = &given;
+        let rungs = Rungs { loops, given: shared, tests, inner: rungs, barriers: &barriers };
+        let rows = rungs.alone(|node| states[node.index()].is_some());
         given.in_rows = rows.iter().filter_map(|node| function_of(segments[of_place[node.index()]].start())).collect();
         given.in_rows.dedup();
         let places = loops;
@@ -351,6 +303,47 @@ impl Given {
         given.lost.sort_unstable();
         given.lost.dedup();
         given
+    }
+}
+
+/// Where iterations are of which a compiler made no turn of a loop: one behind the other, each with its own test of
+/// whether there is another.
+struct Rungs<'a> {
+    loops: &'a LoopsOf<'a>,
+    /// The loops that turn by what a runtime gave.
+    given: &'a [LoopId],
+    tests: &'a Tests,
+    /// Nodes with such a test in the middle.
+    inner: &'a BTreeSet<NodeId>,
+    /// Where threads of a team wait for each other.
+    barriers: &'a BTreeSet<NodeId>,
+}
+
+impl Rungs<'_> {
+    /// The nodes, of those that `is_known` holds, behind an iteration that is neither the beginning nor the rest of a
+    /// loop: none comes before or behind it, up to where threads wait, or ask anew.
+    fn alone(&self, is_known: impl Fn(NodeId) -> bool) -> Vec<NodeId> {
+        let graph = self.loops.graph();
+        let is_near = |from: NodeId| {
+            let behind = self.reached(from, |node| graph.successors(node));
+            let before = self.reached(from, |node| graph.predecessors(node));
+            let members = self.given.iter().flat_map(|id| self.loops.members(*id));
+            members.into_iter().any(|node| behind[node.index()] || before[node.index()])
+        };
+        let nodes = graph.nodes().filter(|node| is_known(*node) && self.is_rung(*node));
+        nodes.filter(|node| !is_near(*node)).collect()
+    }
+
+    fn is_rung(&self, node: NodeId) -> bool {
+        let is_it = self.inner.contains(&node) || self.tests.is_rung(node);
+        is_it && !self.given.iter().any(|id| self.loops.contains(*id, node))
+    }
+
+    /// What can be reached from a node without a wait, or another test of whether there are any iterations.
+    fn reached<'n>(&self, from: NodeId, on: impl Fn(NodeId) -> &'n [NodeId]) -> Vec<bool> {
+        let is_end = |node: NodeId| self.barriers.contains(&node) || self.tests.is_of_first(node);
+        let on = |node: NodeId| if node != from && is_end(node) { &[] } else { on(node) };
+        reached(self.loops.graph(), [from], |node| on(node).iter().copied())
     }
 }
 
@@ -422,7 +415,10 @@ impl Given {
             let mut tests = graph.nodes().filter(is_behind);
             let (Some(test), None) = (tests.next(), tests.next()) else { continue };
             // Whether there is any iteration, not any element of a block.
-            let is_first = |test: Test| test.is_of_bounds && !test.is_stepped;
+            let has_plain = graph.nodes().filter(|node| own[node.index()]).any(|node| {
+                self.tests.of(node).is_some_and(|test| test.is_of_bounds && test.is_of_two && !test.is_stepped)
+            });
+            let is_first = |test: Test| test.is_of_bounds && !(test.is_stepped && (has_ahead || has_plain));
             let asks = |from: &NodeId| !is_inside(*from) && self.tests.of(*from).is_some_and(is_first);
             let begins = |node: NodeId| node == entry || graph.predecessors(node).iter().any(asks);
             let before = |node| if begins(node) { &[] } else { graph.predecessors(node) }.iter().copied();

@@ -2,6 +2,7 @@
 //! their turns being the iterations of the source.
 
 mod body;
+mod branches;
 mod copies;
 mod doubts;
 mod given;

@@ -12,8 +12,8 @@ use heuristics::{ControlFlow, PlaceId, SegmentId, SegmentTable};
 use machine::{Instruction, Operand, Operator, Step};
 use trace_format::Kind;
 
+use super::branches::Tests;
 use super::copies::Copies;
-use super::given::Tests;
 use super::loops::{LoopsOf, segment_of_place};
 
 /// Where turns of a loop begin.
