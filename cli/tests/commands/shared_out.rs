@@ -244,6 +244,9 @@ fn a_recording_that_ends_in_the_loop_has_its_iterations() {
             assert!((1000..2000).contains(&lanes), "{words:?}: {lanes}");
             let said = replayed(&trace, &ITERATIONS);
             assert_eq!(said["verdict"]["holds"], true, "{words:?}: {}", said["verdict"]);
+            let warnings = said["verdict"]["warnings"].as_array().unwrap();
+            let ended = "the recording ended before the program did (the limit of 10000000 instructions was reached)";
+            assert!(warnings.iter().any(|one| one.as_str().unwrap().starts_with(ended)), "{words:?}: {warnings:?}");
         }
     }
 }

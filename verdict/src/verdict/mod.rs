@@ -191,7 +191,8 @@ impl Verdict {
             },
             warnings: {
                 let order = balance::taken_by_thread(trace, view, locking.is_some());
-                warnings(figure, balance.as_ref(), items, outcome, view).into_iter().chain(order).collect()
+                let all = warnings(figure, balance.as_ref(), items, outcome, view);
+                all.into_iter().chain(order).chain(ended_early(trace)).collect()
             },
             sentences: sentences(outcome, locking.as_ref(), *suggestions, source),
             time: time::on(figure.machine, outcome, view).filter(|_| !alone && withheld.is_none()),
@@ -351,6 +352,12 @@ fn gain(before: f64, remedy: &advice::Remedy) -> String {
         replay::suggest::Basis::About => format!("that would raise {from} to about {to}"),
         replay::suggest::Basis::Replayed => format!("that raised {from} to {to} when it was replayed"),
     }
+}
+
+/// That the recording ended before the program did, and why.
+fn ended_early(trace: &Trace) -> Option<String> {
+    let why = trace.finish()?.stopped_early.as_ref()?;
+    Some(format!("the recording ended before the program did ({why}): what ran behind that is in no number here."))
 }
 
 fn warnings(
