@@ -137,7 +137,8 @@ impl Follower<'_> {
     fn begins_with(&mut self, watched: &LiveOut, read: usize) {
         let way = self.run.get(watched.left_from..=read).filter(|_| watched.run == self.number);
         let found = &mut self.candidates[watched.turn].found;
-        match way.filter(|way| way.len() <= MOST_SEGMENTS) {
+        // There is no way where it was read before the turn was left.
+        match way.filter(|way| (1..=MOST_SEGMENTS).contains(&way.len())) {
             Some(way) if found.begun.contains(way) => {}
             Some(way) if found.begun.len() < MOST_BEGUN => {
                 found.begun.insert(way.into());
