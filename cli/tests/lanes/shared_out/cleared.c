@@ -1,5 +1,5 @@
-// Chunks of rows: gcc makes one call of memset of each chunk of the second loop. Right: 62 lanes of the first and of the
-// third; the second's are left out.
+// Chunks of rows: gcc makes one call of memset of each chunk of the second loop. Right: 62 lanes of the first and of
+// the third; the second's are left out.
 #include <stdio.h>
 
 enum { ROWS = 62 };

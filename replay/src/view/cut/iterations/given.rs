@@ -356,17 +356,16 @@ fn would_end(
     branch: Instruction,
     last_of: &dyn Fn(NodeId) -> Option<Pc>,
 ) -> bool {
-    let graph = loops.graph();
+    let (graph, head) = (loops.graph(), loops.header(id));
     let [next] = graph.successors(node) else { return false };
-    let stays = |from: &NodeId| graph.successors(*from).iter().all(|to| loops.contains(id, *to));
-    if !loops.members(id).iter().all(stays) {
+    if *next != head && node != head {
         return false;
     }
-    if *next == loops.header(id) {
-        return true;
-    }
-    let beyond = branch.target().filter(|target| node == loops.header(id) && loops.node_at(*target) != Some(*next));
-    beyond.is_some_and(|target| loops.members(id).iter().all(|node| last_of(*node).is_some_and(|last| last < target)))
+    let members = || loops.members(id).iter();
+    let lies_behind = |target| members().all(|node| last_of(*node).is_some_and(|last| last < target));
+    let ends_by_head = || branch.target().is_some_and(|to| loops.node_at(to) != Some(*next) && lies_behind(to));
+    let stays = |from: &NodeId| graph.successors(*from).iter().all(|to| loops.contains(id, *to));
+    (*next == head || ends_by_head()) && members().all(stays)
 }
 
 impl Given {
