@@ -1,7 +1,7 @@
 //! The loops that lanes ran, and how the iterations (turns) of each would run as lanes.
 
 use attribution::{Line, Source};
-use replay::view::{ArmRan, Lanes, LoopRan, Region, View, ViewOptions, WhichLoops};
+use replay::view::{ArmRan, LoopRan, Region, View};
 use replay::{Prepared, ReplayOptions, Result};
 use trace_format::{Pc, Trace};
 
@@ -87,11 +87,12 @@ pub struct Loops {
 }
 
 /// The loops of a trace, the first [`REPLAYED`] of them replayed with their iterations as lanes, by the question's
-/// first model; with how the turns of lanes differ (`spreads`), which takes up to a fifth longer.
+/// first model, but at most `most`: each is another pass over the trace. With how the turns of lanes differ
+/// (`spreads`), which takes up to a fifth longer.
 ///
 /// # Errors
 /// When the trace cannot be read.
-pub fn of(question: &Question, trace: &Trace, source: &mut Source, spreads: bool) -> Result<Loops> {
+pub fn of(question: &Question, trace: &Trace, source: &mut Source, spreads: bool, most: usize) -> Result<Loops> {
     let mut options = question.lanes.clone();
     let view = match View::new(trace, &options) {
         // A program without threads is all region.
@@ -104,7 +105,7 @@ pub fn of(question: &Question, trace: &Trace, source: &mut Source, spreads: bool
     let model = &question.subject.models[0];
     let warp_size = question.replay.warp_size.unwrap_or(WARP);
     let replay = ReplayOptions { warp_size: Some(warp_size), ..question.replay.clone() };
-    let mut all = Vec::new();
+    let (mut all, mut looked) = (Vec::new(), None);
     let ran = if spreads { view.loops_with_spread(warp_size)? } else { view.loops_ran(warp_size)? };
     for (rank, mut ran) in ran.into_iter().enumerate() {
         let (place, function, site) = place_of(trace, source, ran.back, ran.header);
@@ -114,9 +115,19 @@ pub fn of(question: &Question, trace: &Trace, source: &mut Source, spreads: bool
         });
         let arms = arms.collect();
         let is_large = ran.instructions as f64 >= LEAST_SHARE * view.summary().kept as f64;
-        let is_replayed =
-            ran.turns <= MOST_LANES && (rank < REPLAYED || rank < REPLAYED + REPLAYED_IF_LARGE && is_large);
-        let as_lanes = is_replayed.then(|| replayed(trace, &options, &ran, &question.subject, &replay)).transpose()?;
+        let is_replayed = rank < most
+            && ran.turns <= MOST_LANES
+            && (rank < REPLAYED || rank < REPLAYED + REPLAYED_IF_LARGE && is_large);
+        let as_lanes = match is_replayed {
+            true => {
+                let looked = match &mut looked {
+                    Some(looked) => looked,
+                    none => none.insert(replay::view::Loops::new(trace, &options)?),
+                };
+                Some(replayed(&looked.at(ran.header)?, &question.subject, &replay)?)
+            }
+            false => None,
+        };
         all.push(Loop { ran, place, function, site, as_lanes, arms });
     }
     let (kept, taken) = (view.summary().kept, view.summary().to_string());
@@ -141,17 +152,9 @@ fn place_of(trace: &Trace, source: &mut Source, end: Pc, begin: Pc) -> (String, 
     (place, function.unwrap_or_else(|| source.function(begin)), Site { lines, symbol })
 }
 
-fn replayed(
-    trace: &Trace,
-    options: &ViewOptions,
-    ran: &LoopRan,
-    subject: &Subject,
-    replay: &ReplayOptions,
-) -> Result<AsLanes> {
-    let lanes = Lanes::Iterations(WhichLoops::At(vec![ran.header]));
-    let view = View::new(trace, &ViewOptions { lanes, ..options.clone() })?;
+fn replayed(view: &View, subject: &Subject, replay: &ReplayOptions) -> Result<AsLanes> {
     let model = &subject.models[0];
-    let prepared = Prepared::new(&view, model.entry().needs_control_flow)?;
+    let prepared = Prepared::new(view, model.entry().needs_control_flow)?;
     let outcomes = prepared.replay(std::slice::from_ref(model), replay, None, &|_, _| {})?;
     let complete = || outcomes.first().filter(|outcome| outcome.is_complete());
     Ok(AsLanes {

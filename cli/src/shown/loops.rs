@@ -34,7 +34,10 @@ pub(crate) fn table(loops: &Loops, top: Option<usize>) -> String {
     };
     let align = |column| if column < 6 { Align::Right } else { Align::Left };
     let merge = merging_lines(rows, *warp);
-    let without = if rows.iter().take(top.unwrap_or(usize::MAX)).any(|row| row.as_lanes.is_none()) {
+    let shown = &rows[..top.unwrap_or(usize::MAX).min(rows.len())];
+    let without = if shown.iter().all(|row| row.as_lanes.is_none()) {
+        "no loop was replayed: --loop PLACE replays one, --loops --top N the first of them\n".to_owned()
+    } else if shown.iter().any(|row| row.as_lanes.is_none()) {
         format!(
             "loops without an efficiency are not the first {REPLAYED} and hold less than {} of the instructions, or \
              have more than {} iterations: --loop PLACE replays one\n",

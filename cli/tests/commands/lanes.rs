@@ -534,6 +534,14 @@ fn loops_are_listed_with_what_their_turns_would_be_as_lanes() {
     }
     let table = succeed("replay", &["--loops", "--top", "3", &trace]);
     assert_eq!(table.lines().count(), 7, "{table}");
+    // Without a replay all are listed, in both forms.
+    let named = |row: &Value| row["header"].clone();
+    let plain: Value = serde_json::from_str(&succeed("replay", &["--loops", "--json", "--top", "0", &trace])).unwrap();
+    let plain = plain.as_array().unwrap();
+    assert!(plain.iter().map(named).eq(rows.iter().map(named)), "{plain:?}");
+    assert!(plain.iter().all(|row| row["efficiency"].is_null() && !row["share"].is_null()), "{plain:?}");
+    let listed = succeed("replay", &["--loops", "--top", "0", &trace]);
+    assert!(listed.contains("no loop was replayed: --loop PLACE") && listed.lines().count() >= rows.len(), "{listed}");
     // The page about lanes shows this table, and what sorting the lanes buys.
     let page = std::fs::read_to_string(root().join("docs/lanes.md")).unwrap();
     for row in table.lines().skip(2).take(3) {

@@ -27,8 +27,9 @@ mod threads;
 mod waits;
 
 use std::ops::Range;
+use std::sync::Arc;
 
-use heuristics::{SegmentId, SegmentTable};
+use heuristics::{ControlFlow, SegmentId, SegmentTable};
 use machine::{Instruction, Operation};
 use trace_format::{Module, ModuleRole, Pc, Stop, Trace};
 
@@ -36,10 +37,10 @@ use self::cut::Cut;
 use self::first_look::code::{bodies, calls, marks, taskloops};
 use self::first_look::region::Choice;
 use self::first_look::segments::Looked;
-use self::first_look::survey::ThreadSurvey;
 use self::plan::Plan;
 use self::stacks::OnStacks;
 use self::threads::{Stayed, Threads, lanes_of};
+use crate::survey::Survey;
 use crate::{EpisodeId, Error, GpuCost, Kept, LaneOrigin, LaneStream, LockId, Locks, Result};
 
 pub(crate) use cut::Phases;
@@ -51,12 +52,28 @@ pub use summary::{CutInto, LeftOut, LoopSeen, LoopTaken, Share, Summary};
 pub struct View {
     trace: Trace,
     locks: Locks,
-    plan: Plan,
+    plan: Arc<Plan>,
     lanes: Vec<LaneOrigin>,
     streams: Streams,
     summary: Summary,
     /// By segment.
-    gpu_costs: Vec<GpuCost>,
+    gpu_costs: Arc<[GpuCost]>,
+}
+
+/// A trace that was looked at for lanes that are iterations of a loop. Each of its loops in turn has a view, and what
+/// all of those need was worked out once.
+pub struct Loops {
+    uncut: Uncut,
+    flow: ControlFlow,
+}
+
+/// A view whose lanes are still threads, and what it takes to cut those.
+struct Uncut {
+    whole: View,
+    /// The code of OpenMP's regions, and of its taskloops.
+    bodies: Vec<Pc>,
+    pieces: Vec<Pc>,
+    on_stacks: Vec<OnStacks>,
 }
 
 /// Where lanes' streams come from.
@@ -80,64 +97,21 @@ impl View {
     /// When the trace cannot be read, or has no lane under these options; the message then says why and
     /// what to do.
     pub fn new(trace: &Trace, options: &ViewOptions) -> Result<View> {
-        if trace.instructions() == 0 {
-            return Err(nothing_recorded(trace));
-        }
-        let options = &as_marked(options, trace);
-        let Looked { threads, own_locks, segments } = Looked::at(trace, &options.spin)?;
-        let chosen = Choice::of(options, trace, &threads)?;
-        let mut segments = segments.cut(trace, &threads, &own_locks, &chosen);
-        if matches!(options.lanes, Lanes::Iterations(_)) {
-            cut::add_copies(&mut segments.table);
-        }
-        let loops = segments.loops(&options.spin);
-        let plan = Plan::new(trace, options, (&threads, &own_locks), (chosen, segments));
-        let followed = Threads::follow(trace, &plan)?;
-        let (stays, unsure_joins) = followed.stays(&threads);
-        let mut summary = followed.summary(trace, &plan);
-        let are_numbers = options.lanes == Lanes::Threads && plan.choice.rule.is_parallel();
-        let first = are_numbers.then_some(&plan.episodes.seats[..]);
-        let (lanes, stays) = lanes_of(trace, stays, first, plan.is_text);
-        summary.lanes = lanes.len();
-        summary.generations = lanes.last().map_or(0, |lane| lane.generation as usize + 1);
-        summary.unsure_joins = unsure_joins;
-        summary.loops = loops.into_iter().filter(|seen| plan.can_keep(seen.pc)).collect();
-        summary.own_locks = followed.own_locks();
-        summary.asks = followed.asks();
-        summary.unordered = unordered(trace, &plan, followed.unordered(&threads), own_locks.doubtful);
-        summary.waits_for_work = threads.iter().any(|thread| thread.waits_for_others);
-        let task_runs = || threads.iter().flat_map(|thread| &thread.task_runs);
-        summary.tasks = (task_runs().count(), task_runs().map(|run| run.instructions).sum());
-        summary.teams_are_mixed = plan.episodes.teams_are_mixed;
-        summary.takes_locks = threads.iter().any(|thread| thread.takes_locks);
-        if lanes.is_empty() {
-            return Err(nothing_left(options, &summary));
-        }
-        let on_stacks = followed.stacks();
-        let kept = followed.kept(&stays);
-        let streams = Streams::Whole { stays, kept };
-        let gpu_costs = code::costs::of_segments(trace, &plan.table, options.code);
-        let view = View { trace: trace.clone(), locks: options.locks, plan, lanes, streams, summary, gpu_costs };
-        view.cut(options, &threads, &on_stacks)
+        let options = as_marked(options, trace);
+        Uncut::new(trace, &options)?.cut(&options)
     }
 
-    /// The view whose lanes, which are still threads, are parts of these.
-    fn cut(self, options: &ViewOptions, threads: &[ThreadSurvey], on_stacks: &[OnStacks]) -> Result<View> {
-        let (cut, lanes, mut what) = match &options.lanes {
-            Lanes::Threads => return Ok(self),
-            Lanes::Calls => cut::into_calls(&self, options.region == Region::Auto, on_stacks)?,
-            Lanes::Tasks => cut::into_tasks(&self)?,
-            Lanes::Marks => cut::into_marked(&self)?,
-            Lanes::Iterations(loops) => cut::into_turns(&self, loops, &bodies(threads), &taskloops(threads))?,
-        };
+    /// The view whose lanes are parts of these, which are threads.
+    fn with(&self, (cut, lanes, mut what): (Cut, Vec<LaneOrigin>, CutInto)) -> View {
         let View { trace, locks, plan, summary, gpu_costs, .. } = self;
         let (kept, count) = (what.kept, lanes.len());
         let [inside, outside] = what.mathematics.map(u128::from);
         let all = u128::from(summary.mathematics);
         let mathematics = (all * inside).checked_div(inside + outside).unwrap_or(all) as u64;
         what.outside += summary.mathematics - mathematics;
-        let summary = Summary { kept, mathematics, lanes: count, generations: 1, cut: Some(what), ..summary };
-        Ok(View { trace, locks, plan, lanes, streams: Streams::Cut(cut), summary, gpu_costs })
+        let summary = Summary { kept, mathematics, lanes: count, generations: 1, cut: Some(what), ..summary.clone() };
+        let (trace, plan, gpu_costs) = (trace.clone(), Arc::clone(plan), Arc::clone(gpu_costs));
+        View { trace, locks: *locks, plan, lanes, streams: Streams::Cut(cut), summary, gpu_costs }
     }
 
     /// The view of some of its lanes, whose numbers rise: what judges a run that is too long to be replayed whole. Its
@@ -309,6 +283,88 @@ impl View {
     #[must_use]
     pub fn has_memory(&self) -> bool {
         self.trace.meta().memory
+    }
+}
+
+impl Loops {
+    /// Looks at a trace. The options say of it what they say to [`View::new`], but for the lanes.
+    ///
+    /// # Errors
+    /// As [`View::new`].
+    pub fn new(trace: &Trace, options: &ViewOptions) -> Result<Loops> {
+        let lanes = Lanes::Iterations(WhichLoops::At(Vec::new()));
+        let uncut = Uncut::new(trace, &ViewOptions { lanes, ..options.clone() })?;
+        let flow = Survey::new(&uncut.whole, true)?.control_flow;
+        Ok(Loops { uncut, flow })
+    }
+
+    /// The view whose lanes are the iterations of the loop that begins there.
+    ///
+    /// # Errors
+    /// When the trace cannot be read, or no such loop ran.
+    pub fn at(&self, head: Pc) -> Result<View> {
+        let Uncut { whole, bodies, pieces, .. } = &self.uncut;
+        let cut = cut::into_turns(whole, &self.flow, &WhichLoops::At(vec![head]), (bodies, pieces))?;
+        Ok(whole.with(cut))
+    }
+}
+
+impl Uncut {
+    fn new(trace: &Trace, options: &ViewOptions) -> Result<Uncut> {
+        if trace.instructions() == 0 {
+            return Err(nothing_recorded(trace));
+        }
+        let Looked { threads, own_locks, segments } = Looked::at(trace, &options.spin)?;
+        let chosen = Choice::of(options, trace, &threads)?;
+        let mut segments = segments.cut(trace, &threads, &own_locks, &chosen);
+        if matches!(options.lanes, Lanes::Iterations(_)) {
+            cut::add_copies(&mut segments.table);
+        }
+        let loops = segments.loops(&options.spin);
+        let plan = Plan::new(trace, options, (&threads, &own_locks), (chosen, segments));
+        let followed = Threads::follow(trace, &plan)?;
+        let (stays, unsure_joins) = followed.stays(&threads);
+        let mut summary = followed.summary(trace, &plan);
+        let are_numbers = options.lanes == Lanes::Threads && plan.choice.rule.is_parallel();
+        let first = are_numbers.then_some(&plan.episodes.seats[..]);
+        let (lanes, stays) = lanes_of(trace, stays, first, plan.is_text);
+        summary.lanes = lanes.len();
+        summary.generations = lanes.last().map_or(0, |lane| lane.generation as usize + 1);
+        summary.unsure_joins = unsure_joins;
+        summary.loops = loops.into_iter().filter(|seen| plan.can_keep(seen.pc)).collect();
+        summary.own_locks = followed.own_locks();
+        summary.asks = followed.asks();
+        summary.unordered = unordered(trace, &plan, followed.unordered(&threads), own_locks.doubtful);
+        summary.waits_for_work = threads.iter().any(|thread| thread.waits_for_others);
+        let task_runs = || threads.iter().flat_map(|thread| &thread.task_runs);
+        summary.tasks = (task_runs().count(), task_runs().map(|run| run.instructions).sum());
+        summary.teams_are_mixed = plan.episodes.teams_are_mixed;
+        summary.takes_locks = threads.iter().any(|thread| thread.takes_locks);
+        if lanes.is_empty() {
+            return Err(nothing_left(options, &summary));
+        }
+        let on_stacks = followed.stacks();
+        let kept = followed.kept(&stays);
+        let streams = Streams::Whole { stays, kept };
+        let gpu_costs = code::costs::of_segments(trace, &plan.table, options.code).into();
+        let (trace, plan) = (trace.clone(), Arc::new(plan));
+        let whole = View { trace, locks: options.locks, plan, lanes, streams, summary, gpu_costs };
+        Ok(Uncut { whole, bodies: bodies(&threads), pieces: taskloops(&threads), on_stacks })
+    }
+
+    /// The view of the lanes that are asked for.
+    fn cut(self, options: &ViewOptions) -> Result<View> {
+        let Uncut { whole, bodies, pieces, on_stacks } = self;
+        let cut = match &options.lanes {
+            Lanes::Threads => return Ok(whole),
+            Lanes::Calls => cut::into_calls(&whole, options.region == Region::Auto, &on_stacks)?,
+            Lanes::Tasks => cut::into_tasks(&whole)?,
+            Lanes::Marks => cut::into_marked(&whole)?,
+            Lanes::Iterations(loops) => {
+                cut::into_turns(&whole, &Survey::new(&whole, true)?.control_flow, loops, (&bodies, &pieces))?
+            }
+        };
+        Ok(whole.with(cut))
     }
 }
 

@@ -111,7 +111,7 @@ pub(crate) struct Typed {
 
     /// Rows of --by, --memory-by and --loops
     ///
-    /// Default: 20 in a table, all in JSON
+    /// Default: 20 in a table, all in JSON. Of --loops, the efficiency of N loops at most; --top 0 lists all without
     #[arg(long, value_name = "N", requires = "rows", help_heading = SHOWN)]
     pub(super) top: Option<usize>,
 

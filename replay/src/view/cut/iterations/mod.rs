@@ -20,7 +20,7 @@ pub(in crate::view) use self::straight::add_copies;
 use std::collections::VecDeque;
 
 use flowgraph::LoopId;
-use heuristics::{SegmentId, SegmentTable};
+use heuristics::{ControlFlow, SegmentId, SegmentTable};
 use machine::Instruction;
 use trace_format::{Pc, Trace};
 
@@ -33,7 +33,6 @@ use self::values::is_asked;
 use super::counts::Counts;
 use super::cutter::Rule;
 use super::{Cut, Made, Order, cut, described, named};
-use crate::survey::Survey;
 use crate::view::first_look::code::{called, calls, name_of};
 use crate::view::{View, WhichLoops};
 use crate::{Error, LaneOrigin, Result};
@@ -43,11 +42,15 @@ use crate::{Error, LaneOrigin, Result};
 ///
 /// # Errors
 /// When there is no such loop, or one of them lies in another.
-pub(in crate::view) fn into_turns(view: &View, which: &WhichLoops, bodies: &[Pc], pieces: &[Pc]) -> Result<Made> {
+pub(in crate::view) fn into_turns(
+    view: &View,
+    flow: &ControlFlow,
+    which: &WhichLoops,
+    (bodies, pieces): (&[Pc], &[Pc]),
+) -> Result<Made> {
     let segments = view.segments();
-    let survey = Survey::new(view, true)?;
     let nodes = nodes(&view.trace, segments);
-    let loops = LoopsOf::of_functions(&survey.control_flow, &nodes).ok_or_else(|| no_loop(which))?;
+    let loops = LoopsOf::of_functions(flow, &nodes).ok_or_else(|| no_loop(which))?;
     let name_of = |pc: Pc| name_of(&view.trace, pc).map(str::to_owned);
     let function_of = |pc: Pc| view.trace.symbol_of(pc).map(|symbol| symbol.pc);
     let functions = asking(view, bodies);
@@ -120,7 +123,7 @@ pub(in crate::view) fn into_turns(view: &View, which: &WhichLoops, bodies: &[Pc]
     let writes = |segment: SegmentId| view.plan.writes.is_set(segment, segments);
     let finder = Finder {
         loops: &loops,
-        flow: &survey.control_flow,
+        flow,
         segments,
         tests: &given.tests,
         given: &given.loops,
