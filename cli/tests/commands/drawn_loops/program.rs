@@ -89,6 +89,13 @@ const REDUCTIONS: [(&str, &str, &str); 14] = [
     ("max", "double", "s = v > s ? v : s"),
 ];
 
+/// What an iteration does with a variable of its thread, which is 1 before the first one.
+const OWN: [&str; 3] = [
+    "if (own) { out[11] = id; own = 0; }",
+    "if (own == 1) own = omp_get_thread_num() + 2;\n        out[own] ^= id;",
+    "own += key[id & 4095];\n        out[own & 4095] = id;",
+];
+
 /// Whether the compiler is asked to unroll the loops of a program of this number.
 pub(super) fn is_unrolled(number: u64) -> bool {
     number % 8 == 7
@@ -156,6 +163,13 @@ fn function(made: &mut Program, random: &mut Random, index: u64) {
     if let Some((operator, ..)) = reduction {
         let _ = write!(clauses, " reduction({operator} : s)");
     }
+    // Each thread's own variable, from which compilers make copies of its first iteration. Drawn aside, so that the other
+    // programs stay what they are.
+    let own = Random(random.0 ^ 0x0f1a_6500).pick(&[None, None, None, Some(0), Some(1), Some(2), None, None]);
+    let own = own.filter(|_| construct < 9).map(|which: usize| OWN[which]);
+    if own.is_some() {
+        clauses.push_str(" firstprivate(own)");
+    }
     let shared_out = format!("{clauses} {schedule}{}", if ordered { " ordered" } else { "" });
     let if_false = if random.once_in(12) { " if(c > 5)" } else { "" };
     let pragma = match construct {
@@ -176,6 +190,9 @@ fn function(made: &mut Program, random: &mut Random, index: u64) {
     if ordered {
         body.push_str("\n#pragma omp ordered\n        out[5] = out[5] * 3 + out[(u)(id) & 4095];");
     }
+    if let Some(own) = own {
+        body = format!("{own}\n        {body}");
+    }
     if let Some((.., take)) = reduction {
         let _ = write!(body, "\n        {{ u v = out[(u)(id) & 4095] & 63; {take}; }}");
     }
@@ -193,8 +210,8 @@ fn function(made: &mut Program, random: &mut Random, index: u64) {
     };
     let _ = write!(
         made.source,
-        "__attribute__((noinline)) static void loop{index}(int c) {{\n    {kind} s = 1;\n    (void)c;\n{around}    \
-         out[9] += s > 1;\n}}\n"
+        "__attribute__((noinline)) static void loop{index}(int c) {{\n    {kind} s = 1;\n    int own = c;\n{around}    \
+         out[9] += s > 1 + own;\n}}\n"
     );
     let turns = |i: u64| (!is_plain).then(|| mix(i));
     let numbers: Vec<u64> = if reversed { (0..n).rev().collect() } else { (0..n).collect() };

@@ -12,6 +12,9 @@ pub(super) struct Tests(pub FxHashMap<NodeId, Test>);
 pub(super) struct Test {
     /// Whether a constant was added to what it compares: an iteration came before it, or it looks further ahead.
     pub is_stepped: bool,
+    /// Whether the number of threads was added to what it compares: of iterations that are dealt out in turn, one came
+    /// before it.
+    pub is_counted: bool,
     /// Whether it compares two values that hang on the thread's number, and both as they are.
     pub is_of_bounds: bool,
     /// Whether it compares two values that hang on the thread's number, whatever was made of it.

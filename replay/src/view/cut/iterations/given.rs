@@ -210,6 +210,7 @@ impl Given {
             if is_branch && compared & (NUMBER | SHARE) != 0 {
                 let test = tests.entry(node).or_default();
                 test.is_stepped |= compared & STEPPED != 0;
+                test.is_counted |= state.compared.iter().any(|from| from & (NUMBER | COUNT) == NUMBER | COUNT);
                 // One thread does more, as at `master`.
                 let of_one = compared & (CONSTANT | STEPPED) == CONSTANT && code.last().is_some_and(|l| is_equality(l));
                 let both = state.compared.iter().all(|from| from & (NUMBER | MIXED) == NUMBER);

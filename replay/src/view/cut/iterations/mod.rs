@@ -134,6 +134,9 @@ pub(in crate::view) fn into_turns(
         writes: &writes,
     };
     let of_copies = copies::Finder { loops: &loops, segments, given: &given };
+    // First iterations of a loop are that loop's.
+    let wanted: Vec<LoopId> =
+        wanted.iter().copied().filter(|id| !finder.is_first_of(*id).is_some_and(|of| wanted.contains(&of))).collect();
     let turns = |id: &LoopId| {
         if !given.loops.contains(id) {
             return Turns::at_header(&loops, *id);

@@ -268,6 +268,34 @@ impl Finder<'_> {
         })
     }
 
+    /// The loop of which this one has the first iterations, in copies: that loop's code goes on where this one is left
+    /// without a test, and where this one is left by its test none of both comes.
+    ///
+    /// Example: the iterations of a thread up to the first that finds a flag set, which stays set.
+    pub(super) fn is_first_of(&self, id: LoopId) -> Option<LoopId> {
+        let (loops, graph) = (self.loops, self.loops.graph());
+        let around: Vec<LoopId> = loops.outside(id).collect();
+        let on = |node: NodeId, goes_on: &dyn Fn(NodeId) -> bool| -> Vec<NodeId> {
+            let is_next = |next: &NodeId| !around.iter().any(|outer| loops.header(*outer) == *next);
+            graph.successors(node).iter().copied().filter(|next| goes_on(node) && is_next(next)).collect()
+        };
+        let exits = || {
+            let sides = |node: &NodeId| graph.successors(*node).iter().map(|side| (*node, *side)).collect::<Vec<_>>();
+            loops.members(id).iter().flat_map(sides).filter(|(_, side)| !loops.contains(id, *side))
+        };
+        let given = self.given.iter().copied().filter(|other| *other != id);
+        let mut others = given.filter(|other| loops.parent(*other) == loops.parent(id));
+        others.find(|other| {
+            let head = loops.header(*other);
+            let comes = |side: NodeId, goes_on: &dyn Fn(NodeId) -> bool| {
+                reached(graph, [side], |node| on(node, goes_on).into_iter())[head.index()]
+            };
+            let is_test = |node: NodeId| self.tests.of(node).is_some();
+            exits().any(|(from, side)| is_test(from) && !comes(side, &|_| true))
+                && exits().any(|(_, side)| comes(side, &|node| !is_test(node)))
+        })
+    }
+
     /// Looks for iterations in front of the loop: what stands between a test whose other side ends the loop and the
     /// next such test.
     fn look_before(&self, id: LoopId, entries: &BTreeSet<NodeId>, turns: &mut Turns) {
@@ -325,6 +353,7 @@ impl Finder<'_> {
                 }
             }
         }
+        let is_in_loop = |node: NodeId| loops.around(node).any(|of| self.is_first_of(of) == Some(id));
         for (test, goes) in &tests {
             if !in_front(*goes) {
                 continue;
@@ -334,21 +363,46 @@ impl Finder<'_> {
                 nodes.iter().any(|node| graph.successors(*node).iter().any(|next| entries.contains(next)))
             };
             let is_next = |(next, _): &&(NodeId, NodeId)| {
-                let is_stepped = self.tests.of(*next).is_some_and(|test| test.is_stepped);
+                let is_dealt = self.cyclic.contains(&id);
+                let is_stepped = self.tests.of(*next).is_some_and(|of| of.is_stepped || is_dealt && of.is_counted);
                 // An iteration stands between them only where more is done than to compare.
                 let between = || behind_it(*goes, &|node| in_front(node) && node != *next);
                 let does = |node: NodeId| self.does_more(node, &of_place);
-                next != test && behind.contains(next) && is_stepped && (does(*next) || between().into_iter().any(does))
+                behind.contains(next)
+                    && (next != test || is_in_loop(*next))
+                    && is_stepped
+                    && (does(*next) || between().into_iter().any(does))
             };
             let next: BTreeSet<NodeId> = tests.iter().filter(is_next).map(|(next, _)| *next).collect();
             if !next.is_empty() {
                 // Without one of them the loop is reached, too: then these may be iterations or not.
-                if next.contains(goes) || !reaches(&behind_it(*goes, &|node| in_front(node) && !next.contains(&node))) {
-                    turns.begins.insert(*goes);
-                    turns.before.extend(behind);
-                } else {
-                    turns.is_incomplete = true;
+                let mut left = vec![*goes];
+                let mut seen = BTreeSet::new();
+                while let Some(from) = left.pop().filter(|from| in_front(*from) && seen.insert(*from)) {
+                    let first = behind_it(from, &|node| in_front(node) && !next.contains(&node));
+                    if next.contains(&from) || !reaches(&first) {
+                        turns.begins.insert(from);
+                        // Each turn of a loop around may begin with such an iteration, as the first does.
+                        let heads = around.iter().map(|outer| loops.header(*outer)).filter(|head| first.contains(head));
+                        for head in heads.take(1).filter(|head| *head != from) {
+                            let ahead = behind_it(from, &|node| in_front(node) && node != head);
+                            if next.is_disjoint(&ahead) {
+                                turns.begins.remove(&from);
+                                turns.begins.insert(head);
+                                turns.aside.extend(ahead);
+                            }
+                        }
+                    } else if !first.iter().any(|node| graph.successors(*node).iter().any(|to| next.contains(to))) {
+                        turns.aside.extend(first);
+                    } else if self.does_more(from, &of_place) {
+                        // Without one of them the loop is reached, too: then these may be iterations or not.
+                        turns.is_incomplete = true;
+                    } else {
+                        turns.aside.insert(from);
+                        left.extend(graph.successors(from));
+                    }
                 }
+                turns.before.extend(behind);
             } else {
                 turns.aside.extend(behind);
             }
