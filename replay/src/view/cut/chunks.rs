@@ -73,8 +73,12 @@ impl Chunks {
 
     /// It begins another chunk of the loop.
     pub(super) fn next(&mut self, at: At, counts: &mut Counts) {
-        self.number += 1;
         let next = self.runs.filter(|(_, stride)| *stride != 0);
+        if self.runs.is_some() && next.is_none() && self.given.is_none() && self.told.is_none() {
+            // Where the loop over chunks and the one in it begin at one place, it is the same chunk still.
+            return;
+        }
+        self.number += 1;
         let next = next.map(|(first, stride)| (first.wrapping_add(stride.into()), stride));
         if let (Some(told), None, Some(_)) = (self.runs_told, self.given, next) {
             counts.told[at.of_loop as usize].chunk(told.iterations, (at.lanes - told.before) as u64);

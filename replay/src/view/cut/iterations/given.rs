@@ -337,7 +337,14 @@ impl Rungs<'_> {
 
     fn is_rung(&self, node: NodeId) -> bool {
         let is_it = self.inner.contains(&node) || self.tests.is_rung(node);
-        is_it && !self.given.iter().any(|id| self.loops.contains(*id, node))
+        is_it && !self.given.iter().any(|id| self.loops.contains(*id, node)) && !self.turns(node)
+    }
+
+    /// Whether a side of the branch leads to the head of a loop that it is in.
+    fn turns(&self, node: NodeId) -> bool {
+        let (loops, graph) = (self.loops, self.loops.graph());
+        let is_head = |side: NodeId| loops.around(node).any(|id| loops.header(id) == side);
+        graph.successors(node).iter().any(|side| is_head(*side) || graph.successors(*side).iter().any(|to| is_head(*to)))
     }
 
     /// What can be reached from a node without a wait, or another test of whether there are any iterations.
@@ -420,7 +427,9 @@ impl Given {
             });
             let is_first = |test: Test| test.is_of_bounds && !(test.is_stepped && (has_ahead || has_plain));
             let asks = |from: &NodeId| !is_inside(*from) && self.tests.of(*from).is_some_and(is_first);
-            let begins = |node: NodeId| node == entry || graph.predecessors(node).iter().any(asks);
+            let begins = |node: NodeId| {
+                node == entry || graph.predecessors(node).iter().any(|from| asks(from) || self.answers.contains(from))
+            };
             let before = |node| if begins(node) { &[] } else { graph.predecessors(node) }.iter().copied();
             let came = reached(graph, [test], before);
             let mut first = graph.nodes().filter(|node| came[node.index()] && begins(*node));
