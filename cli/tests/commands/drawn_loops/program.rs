@@ -96,6 +96,16 @@ const OWN: [&str; 3] = [
     "own += key[id & 4095];\n        out[own & 4095] = id;",
 ];
 
+/// Bodies whose inner loop begins or ends by the iteration's own number, and how many marks iteration i runs there.
+const TRIANGLES: [Small; 4] = [
+    ("for (u j = id; j < 64; j++) MARK; out[id & 4095] = id;", |i| 64_u32.saturating_sub(i as u32)),
+    ("u w = 0; for (u j = 0; j < id; j++) { MARK; w += key[j & 4095]; } out[id & 4095] = w;", |i| i as u32),
+    ("int w = 0; for (int j = 0; j <= (int)id; j++) { MARK; w ^= key[j & 4095]; } out[id & 4095] = w;", |i| {
+        i as u32 + 1
+    }),
+    ("u w = 0; for (u j = id * 3; j < id * 3 + 3; j++) { MARK; w += key[j & 4095]; } out[id & 4095] = w;", |_| 3),
+];
+
 /// Whether the compiler is asked to unroll the loops of a program of this number.
 pub(super) fn is_unrolled(number: u64) -> bool {
     number % 8 == 7
@@ -187,6 +197,12 @@ fn function(made: &mut Program, random: &mut Random, index: u64) {
     let (heads, id, reversed) = heads(random, forms, &sizes, &size);
     let is_plain = depth == 1 && reduction.is_none() && random.once_in(10);
     let mut body = if is_plain { plain(random) } else { body(random) };
+    let triangle =
+        Random(random.0 ^ 0x0077_1a90).pick(&[None, None, None, Some(0), None, Some(1), None, Some(2), Some(3)]);
+    let triangle = triangle.filter(|_| !is_plain).map(|which: usize| TRIANGLES[which]);
+    if let Some((text, _)) = triangle {
+        body = text.to_owned();
+    }
     if ordered {
         body.push_str("\n#pragma omp ordered\n        out[5] = out[5] * 3 + out[(u)(id) & 4095];");
     }
@@ -213,7 +229,8 @@ fn function(made: &mut Program, random: &mut Random, index: u64) {
         "__attribute__((noinline)) static void loop{index}(int c) {{\n    {kind} s = 1;\n    int own = c;\n{around}    \
          out[9] += s > 1 + own;\n}}\n"
     );
-    let turns = |i: u64| (!is_plain).then(|| mix(i));
+    let of = triangle.map_or(mix as fn(u64) -> u32, |(_, marks)| marks);
+    let turns = |i: u64| (!is_plain).then(|| of(i));
     let numbers: Vec<u64> = if reversed { (0..n).rev().collect() } else { (0..n).collect() };
     made.loops.push(numbers.into_iter().map(turns).collect());
 }

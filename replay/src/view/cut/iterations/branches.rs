@@ -1,7 +1,11 @@
 //! Branches that compare what a runtime gave a thread.
 
-use flowgraph::NodeId;
+use std::collections::BTreeSet;
+
+use flowgraph::{LoopId, NodeId, reached};
 use rustc_hash::FxHashMap;
+
+use super::loops::LoopsOf;
 
 /// Branches that compare what a runtime gave.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -49,5 +53,68 @@ impl Tests {
     /// The branch at the end of this node, if it is one.
     pub fn of(&self, node: NodeId) -> Option<Test> {
         self.0.get(&node).copied()
+    }
+}
+
+/// Where iterations are of which a compiler made no turn of a loop: one behind the other, each with its own test of
+/// whether there is another.
+pub(super) struct Rungs<'a> {
+    pub loops: &'a LoopsOf<'a>,
+    /// The loops that turn by what a runtime gave.
+    pub given: &'a [LoopId],
+    pub tests: &'a Tests,
+    /// Nodes with such a test in the middle.
+    pub inner: &'a BTreeSet<NodeId>,
+    /// Where threads of a team wait for each other.
+    pub barriers: &'a BTreeSet<NodeId>,
+}
+
+impl Rungs<'_> {
+    /// The nodes, of those that `is_known` holds, behind an iteration that is neither the beginning nor the rest of a
+    /// loop: none comes before or behind it, up to where threads wait, or ask anew.
+    pub fn alone(&self, is_known: impl Fn(NodeId) -> bool) -> Vec<NodeId> {
+        let graph = self.loops.graph();
+        let is_near = |from: NodeId| {
+            let behind = self.reached(from, |node| graph.successors(node));
+            let before = self.reached(from, |node| graph.predecessors(node));
+            let members = self.given.iter().flat_map(|id| self.loops.members(*id));
+            members.into_iter().any(|node| behind[node.index()] || before[node.index()])
+        };
+        let nodes = graph.nodes().filter(|node| is_known(*node) && self.is_rung(*node));
+        nodes.filter(|node| !is_near(*node)).collect()
+    }
+
+    /// Whether a test behind this loop asks for a further iteration, of which no lane had one, and does not say where
+    /// that would be: the loop may be in one of the source's that no lane turned.
+    pub fn may_be_inside(&self, id: LoopId) -> bool {
+        let (loops, graph) = (self.loops, self.loops.graph());
+        let is_it = |node: NodeId| self.is_rung(node) && self.tests.of(node).is_some_and(|test| test.is_one_way);
+        let exits = loops.members(id).iter().flat_map(|node| graph.successors(*node)).copied();
+        exits.filter(|next| !loops.contains(id, *next)).any(|next| {
+            let behind = self.reached(next, |node| graph.successors(node));
+            graph.nodes().any(|node| behind[node.index()] && is_it(node))
+        })
+    }
+
+    fn is_rung(&self, node: NodeId) -> bool {
+        let is_it = self.inner.contains(&node) || self.tests.is_rung(node);
+        is_it && !self.given.iter().any(|id| self.loops.contains(*id, node)) && !self.turns(node)
+    }
+
+    /// Whether a side of the branch leads to the head of a loop that it is in.
+    fn turns(&self, node: NodeId) -> bool {
+        let (loops, graph) = (self.loops, self.loops.graph());
+        let is_head = |side: NodeId| loops.around(node).any(|id| loops.header(id) == side);
+        graph
+            .successors(node)
+            .iter()
+            .any(|side| is_head(*side) || graph.successors(*side).iter().any(|to| is_head(*to)))
+    }
+
+    /// What can be reached from a node without a wait, or another test of whether there are any iterations.
+    fn reached<'n>(&self, from: NodeId, on: impl Fn(NodeId) -> &'n [NodeId]) -> Vec<bool> {
+        let is_end = |node: NodeId| self.barriers.contains(&node) || self.tests.is_of_first(node);
+        let on = |node: NodeId| if node != from && is_end(node) { &[] } else { on(node) };
+        reached(self.loops.graph(), [from], |node| on(node).iter().copied())
     }
 }

@@ -71,6 +71,18 @@ pub(super) fn doubts(trace: &Trace, asked: &Asked, given: &Given, counts: &Count
             ),
         );
     }
+    for (number, id) in wanted.iter().enumerate().filter(|(number, id)| {
+        given.inner.contains(id) && turns[*number].copies.number == 0 && !told[*number].are_all()
+    }) {
+        add(
+            About::Loop(number),
+            format!(
+                "behind the loop at {} is a test of whether there is another iteration, and no lane had one: its turns \
+                 may be parts of one; trace the program with fewer threads, or name the loop with --loop",
+                at(*id)
+            ),
+        );
+    }
     for (number, id) in wanted.iter().enumerate().filter(|(number, _)| turns[*number].is_incomplete) {
         if turns[number].may_be_chunks && told[number].assumed > 0 || !told[number].are_all() {
             add(

@@ -15,7 +15,7 @@ use machine::{Condition, Instruction, Operand, Operation, Operator, Register, St
 use rustc_hash::FxHashMap;
 use trace_format::{Kind, Pc};
 
-use super::branches::{Test, Tests};
+use super::branches::{Rungs, Test, Tests};
 use super::loops::{LoopsOf, segment_of_place};
 use super::values::{ANSWER, CONSTANT, COUNT, DISTANCE, MIXED, NUMBER, REST, SHARE, STEPPED, State, power_of_rest};
 
@@ -34,6 +34,9 @@ pub(super) struct Given {
     /// Those of `loops` whose end is only a part of what a thread was given, as where a compiler vectorises or unrolls:
     /// a turn may be several iterations.
     pub in_parts: Vec<LoopId>,
+    /// Those of `loops` behind which a test asks for a further iteration, and no lane had one: a turn may be a part of
+    /// an iteration.
+    pub inner: Vec<LoopId>,
     /// Those of `loops` that end so far behind a number, and do not themselves know how far they are: blocks of
     /// elements, it may be, which an outer loop goes through.
     ahead: FxHashMap<LoopId, i64>,
@@ -255,12 +258,16 @@ impl Given {
             let Facts { ends_by_number, by_two, steps_by_count, runs_on, forks, meets, .. } = of(id);
             ends_by_number && !forks && !meets && (!runs_on || by_two || steps_by_count) && !counts_threads(id)
         };
+        let is_number = |end: End| (0..2).any(|i| end.compared[i] & NUMBER != 0 && end.times[i] == Some(1));
         let waits = |id: LoopId| of(id).meets && of(id).ends_by_number;
         given.with_barriers = loops.ids().filter(|id| waits(*id)).collect();
         let is_alone = |id: &LoopId| !loops.outside(*id).any(waits);
         for id in loops.ids().filter(|id| is_shared(*id)).filter(is_alone) {
             let outer: Vec<LoopId> = loops.outside(id).filter(|outer| is_shared(*outer)).collect();
-            let deals = |outer: LoopId, inner: LoopId| of(outer).steps_by_count && of(inner).by_both;
+            // A loop whose own number is the thread's has chunks of one iteration: what is in it is that iteration's.
+            let deals = |outer: LoopId, inner: LoopId| {
+                of(outer).steps_by_count && of(inner).by_both && !of_loop(outer).any(|(_, end)| is_number(end))
+            };
             match outer[..] {
                 [] => given.loops.push(id),
                 [outer] if deals(outer, id) => {
@@ -285,73 +292,31 @@ impl Given {
         let Given { loops: shared, tests, rungs, .. } = &given;
         let rungs = Rungs { loops, given: shared, tests, inner: rungs, barriers: &barriers };
         let rows = rungs.alone(|node| states[node.index()].is_some());
+        let inner = shared.iter().copied().filter(|id| rungs.may_be_inside(*id)).collect();
+        given.inner = inner;
         given.in_rows = rows.iter().filter_map(|node| function_of(segments[of_place[node.index()]].start())).collect();
         given.in_rows.dedup();
         let places = loops;
         let Given { loops, of_chunks, cyclic, by_chunks, .. } = &mut given;
         loops.retain(|id| !of_chunks.contains(id));
         cyclic.extend(loops.iter().filter(|id| of(**id).steps_by_count));
-        let is_number = |end: End| (0..2).any(|i| end.compared[i] & NUMBER != 0 && end.times[i] == Some(1));
         by_chunks.extend(cyclic.iter().filter(|id| !of_loop(**id).any(|(_, end)| is_number(end))));
         let function = |node: NodeId| function_of(segments[of_place[node.index()]].start());
         given.asking_for_rest = given.rests.iter().map(|node| function(*node)).collect();
         // A team's share of a loop is dealt to its threads in another function.
         let own = given.loops.iter().chain(&given.with_barriers).map(|id| function(places.header(*id)));
         let with_loops: Vec<Option<Pc>> = own.chain(forking).collect();
-        let asking = given.tests.0.iter().filter(|(_, test)| test.is_of_bounds).map(|(node, _)| function(*node));
+        let asking = given
+            .tests
+            .0
+            .iter()
+            .filter(|(_, test)| test.is_of_bounds || test.is_counted)
+            .map(|(node, _)| function(*node));
         let asking = asking.chain(pieces.iter().map(|piece| Some(*piece)));
         given.lost = asking.filter(|function| !with_loops.contains(function)).flatten().collect();
         given.lost.sort_unstable();
         given.lost.dedup();
         given
-    }
-}
-
-/// Where iterations are of which a compiler made no turn of a loop: one behind the other, each with its own test of
-/// whether there is another.
-struct Rungs<'a> {
-    loops: &'a LoopsOf<'a>,
-    /// The loops that turn by what a runtime gave.
-    given: &'a [LoopId],
-    tests: &'a Tests,
-    /// Nodes with such a test in the middle.
-    inner: &'a BTreeSet<NodeId>,
-    /// Where threads of a team wait for each other.
-    barriers: &'a BTreeSet<NodeId>,
-}
-
-impl Rungs<'_> {
-    /// The nodes, of those that `is_known` holds, behind an iteration that is neither the beginning nor the rest of a
-    /// loop: none comes before or behind it, up to where threads wait, or ask anew.
-    fn alone(&self, is_known: impl Fn(NodeId) -> bool) -> Vec<NodeId> {
-        let graph = self.loops.graph();
-        let is_near = |from: NodeId| {
-            let behind = self.reached(from, |node| graph.successors(node));
-            let before = self.reached(from, |node| graph.predecessors(node));
-            let members = self.given.iter().flat_map(|id| self.loops.members(*id));
-            members.into_iter().any(|node| behind[node.index()] || before[node.index()])
-        };
-        let nodes = graph.nodes().filter(|node| is_known(*node) && self.is_rung(*node));
-        nodes.filter(|node| !is_near(*node)).collect()
-    }
-
-    fn is_rung(&self, node: NodeId) -> bool {
-        let is_it = self.inner.contains(&node) || self.tests.is_rung(node);
-        is_it && !self.given.iter().any(|id| self.loops.contains(*id, node)) && !self.turns(node)
-    }
-
-    /// Whether a side of the branch leads to the head of a loop that it is in.
-    fn turns(&self, node: NodeId) -> bool {
-        let (loops, graph) = (self.loops, self.loops.graph());
-        let is_head = |side: NodeId| loops.around(node).any(|id| loops.header(id) == side);
-        graph.successors(node).iter().any(|side| is_head(*side) || graph.successors(*side).iter().any(|to| is_head(*to)))
-    }
-
-    /// What can be reached from a node without a wait, or another test of whether there are any iterations.
-    fn reached<'n>(&self, from: NodeId, on: impl Fn(NodeId) -> &'n [NodeId]) -> Vec<bool> {
-        let is_end = |node: NodeId| self.barriers.contains(&node) || self.tests.is_of_first(node);
-        let on = |node: NodeId| if node != from && is_end(node) { &[] } else { on(node) };
-        reached(self.loops.graph(), [from], |node| on(node).iter().copied())
     }
 }
 
@@ -409,7 +374,7 @@ impl Given {
             let own = reached(graph, [entry], |node| graph.successors(node).iter().copied());
             let has_ahead = ahead.contains(function);
             let is_behind = |node: &NodeId| {
-                let is_it = |test: Test| test.is_one_way && test.is_stepped && test.is_of_bounds;
+                let is_it = |test: Test| test.is_one_way && (test.is_stepped && test.is_of_bounds || test.is_counted);
                 // It compares the end of the block with that of all.
                 let ends_block = |test: Test| {
                     self.ahead
@@ -425,7 +390,11 @@ impl Given {
             let has_plain = graph.nodes().filter(|node| own[node.index()]).any(|node| {
                 self.tests.of(node).is_some_and(|test| test.is_of_bounds && test.is_of_two && !test.is_stepped)
             });
-            let is_first = |test: Test| test.is_of_bounds && !(test.is_stepped && (has_ahead || has_plain));
+            let is_dealt = self.tests.of(test).is_some_and(|test| test.is_counted);
+            let is_first = |test: Test| {
+                test.is_of_bounds && !(test.is_stepped && (has_ahead || has_plain))
+                    || is_dealt && !test.is_stepped && !test.is_counted
+            };
             let asks = |from: &NodeId| !is_inside(*from) && self.tests.of(*from).is_some_and(is_first);
             let begins = |node: NodeId| {
                 node == entry || graph.predecessors(node).iter().any(|from| asks(from) || self.answers.contains(from))

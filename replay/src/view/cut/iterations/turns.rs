@@ -116,13 +116,13 @@ impl Finder<'_> {
             self.tests.of(*node).is_some_and(|test| test.is_of_bounds || test.is_of_two)
                 && graph.successors(*node).iter().all(|next| loops.contains(id, *next))
         };
-        if self.cyclic.contains(&id) {
-            turns.may_be_chunks = self.by_chunks.contains(&id);
+        if self.by_chunks.contains(&id) {
+            turns.may_be_chunks = true;
             let inner: Vec<NodeId> = loops.members(id).iter().copied().filter(is_inner).collect();
             for test in inner {
-                turns.may_be_chunks |= !self.split(id, test, &of_place, &mut turns);
+                self.split(id, test, &of_place, &mut turns);
             }
-            turns.is_incomplete = turns.may_be_chunks;
+            turns.is_incomplete = true;
         }
         if !turns.by_tests {
             let Turns { is_incomplete, may_be_chunks, .. } = turns;
@@ -132,6 +132,18 @@ impl Finder<'_> {
         let is_entry =
             |node: &NodeId| *node == header || graph.predecessors(*node).iter().any(|from| !loops.contains(id, *from));
         let entries: BTreeSet<NodeId> = loops.members(id).iter().copied().filter(is_entry).collect();
+        // What goes on to where a turn begins, and does nothing else, is none.
+        for node in turns.begins.clone() {
+            let row = self.row(node, &of_place, &turns.begins);
+            if let [next] = graph.successors(row[row.len() - 1])
+                && turns.begins.contains(next)
+                && !row.contains(next)
+                && !row.iter().any(|one| entries.contains(one) || self.does_more(*one, &of_place))
+            {
+                turns.begins.remove(&node);
+                turns.aside.extend(row);
+            }
+        }
         // A turn that begins by counting would differ from the first, which enters behind that.
         for node in turns.begins.clone() {
             let row = self.row(node, &of_place, &entries);
@@ -153,9 +165,9 @@ impl Finder<'_> {
     }
 
     /// Where the loop over chunks and the one in it are one: turns that would begin with the inner test begin behind
-    /// it, on the side that comes back to it before the outer one. Whether there is such a side, and the other does
-    /// nothing but go on to the next chunk.
-    fn split(&self, id: LoopId, test: NodeId, of_place: &[SegmentId], turns: &mut Turns) -> bool {
+    /// it, on the side that comes back to it before the outer one, where the other does nothing but go on to the next
+    /// chunk.
+    fn split(&self, id: LoopId, test: NodeId, of_place: &[SegmentId], turns: &mut Turns) {
         let (loops, graph) = (self.loops, self.loops.graph());
         let is_outer = |node: NodeId| {
             self.tests.of(node).is_some() && graph.successors(node).iter().any(|next| !loops.contains(id, *next))
@@ -169,22 +181,27 @@ impl Finder<'_> {
         let sides = graph.successors(test);
         let (body, ends): (Vec<NodeId>, Vec<NodeId>) =
             sides.iter().partition(|side| before_outer(**side)[test.index()]);
-        let ([body], [end]) = (&body[..], &ends[..]) else { return false };
+        let ([body], [end]) = (&body[..], &ends[..]) else { return };
         let behind = before_outer(*end);
         let steps: Vec<NodeId> = graph.nodes().filter(|node| behind[node.index()]).collect();
         if !turns.begins.contains(&test) || [test].iter().chain(&steps).any(|node| self.works(of_place[node.index()])) {
-            return false;
+            return;
         }
         turns.begins.remove(&test);
         turns.begins.insert(*body);
         turns.aside.insert(test);
         turns.aside.extend(&steps);
         turns.ends_chunk.extend(steps);
-        true
     }
 
     fn works(&self, segment: SegmentId) -> bool {
         self.segments[segment].last().kind.is_call() || (self.writes)(segment)
+    }
+
+    /// Whether a segment reads an element of something, by an index.
+    fn reads_one_of(&self, segment: SegmentId) -> bool {
+        let mut code = self.segments.listing(segment).iter().flatten();
+        code.any(|one| one.memory().iter().any(|part| part.access.reads && part.index.is_some()))
     }
 
     /// What stands in a row from here on, before any of `ends`, and neither calls nor writes: it may have been cut.
@@ -218,7 +235,9 @@ impl Finder<'_> {
         while let Some(node) = left.pop() {
             for next in graph.successors(node).iter().filter(|next| **next != join) {
                 let turns = loops.around(*next).next() != Some(id);
-                let is_idle = loops.contains(id, *next) && !turns && !self.works(of_place[next.index()]);
+                let segment = of_place[next.index()];
+                let does = self.works(segment) || self.looks.contains(next) || self.reads_one_of(segment);
+                let is_idle = loops.contains(id, *next) && !turns && !does;
                 if !is_idle || self.tests.of(*next).is_some() || steps.len() > MOST_STEPS {
                     return None;
                 }
@@ -378,7 +397,10 @@ impl Finder<'_> {
                 // Without one of them the loop is reached, too: then these may be iterations or not.
                 let mut left = vec![*goes];
                 let mut seen = BTreeSet::new();
-                while let Some(from) = left.pop().filter(|from| in_front(*from) && seen.insert(*from)) {
+                while let Some(from) = left.pop() {
+                    if !in_front(from) || !seen.insert(from) {
+                        continue;
+                    }
                     let first = behind_it(from, &|node| in_front(node) && !next.contains(&node));
                     if next.contains(&from) || !reaches(&first) {
                         turns.begins.insert(from);
