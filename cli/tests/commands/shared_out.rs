@@ -219,6 +219,28 @@ fn chunks_that_became_one_call_each_are_no_iterations() {
 }
 
 #[test]
+fn copies_of_a_threads_first_iterations_are_lanes() {
+    let folder = tempfile::tempdir().unwrap();
+    for level in ["-O0", "-O2", "-O3"] {
+        let said = replayed(&traced(folder.path(), "firsts", &["gcc", "-fopenmp", level]), &ITERATIONS);
+        assert_eq!((&said["results"][0]["lanes"], &said["verdict"]["holds"]), (&130.into(), &true.into()), "{said}");
+    }
+}
+
+#[test]
+fn inner_loops_by_the_iterations_number_are_no_chunks() {
+    let folder = tempfile::tempdir().unwrap();
+    for level in ["-O0", "-O1", "-O2", "-O3"] {
+        let said = replayed(&traced(folder.path(), "triangles", &["gcc", "-fopenmp", level]), &ITERATIONS);
+        assert_eq!((&said["results"][0]["lanes"], &said["verdict"]["holds"]), (&200.into(), &true.into()), "{said}");
+    }
+    let said = replayed(&traced(folder.path(), "triangles", &["gcc", "-fopenmp", "-O2", "-DFEW"]), &ITERATIONS);
+    assert_withheld(&said, "triangles");
+    let headline = said["verdict"]["headline"].as_str().unwrap();
+    assert!(headline.contains("its turns may be parts of one; trace the program with fewer threads"), "{headline}");
+}
+
+#[test]
 fn iterations_of_which_the_compiler_made_no_loop_are_missed_beside_those_of_another() {
     let folder = tempfile::tempdir().unwrap();
     let said = replayed(&traced(folder.path(), "rungs", &["gcc", "-fopenmp", "-O2"]), &ITERATIONS);

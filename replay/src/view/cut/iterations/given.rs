@@ -395,7 +395,9 @@ impl Given {
                 test.is_of_bounds && !(test.is_stepped && (has_ahead || has_plain))
                     || is_dealt && !test.is_stepped && !test.is_counted
             };
-            let asks = |from: &NodeId| !is_inside(*from) && self.tests.of(*from).is_some_and(is_first);
+            // The tests of loops in an iteration ask for nothing of the thread's.
+            let is_own = |from: NodeId| loops.around(from).all(|id| loops.contains(id, test)) && !is_inside(from);
+            let asks = |from: &NodeId| is_own(*from) && self.tests.of(*from).is_some_and(is_first);
             let begins = |node: NodeId| {
                 node == entry || graph.predecessors(node).iter().any(|from| asks(from) || self.answers.contains(from))
             };
