@@ -262,7 +262,19 @@ impl Given {
         let waits = |id: LoopId| of(id).meets && of(id).ends_by_number;
         given.with_barriers = loops.ids().filter(|id| waits(*id)).collect();
         let is_alone = |id: &LoopId| !loops.outside(*id).any(waits);
-        for id in loops.ids().filter(|id| is_shared(*id)).filter(is_alone) {
+        // Where the loop over chunks and the one in it begin at one place, a loop inside is an iteration's own.
+        let is_both = |id: LoopId| {
+            let head = loops.header(id);
+            let is_test =
+                |node: &NodeId| given.tests.of(*node).is_some_and(|test| test.is_stepped && test.is_of_bounds);
+            let turns = |side: &NodeId| *side == head || graph.successors(*side) == [head];
+            let own = || loops.members(id).iter().filter(|node| loops.around(**node).next() == Some(id));
+            own().any(|node| given.answers.contains(node))
+                && own().any(|node| is_test(node) && graph.successors(*node).iter().any(turns))
+        };
+        let both: Vec<LoopId> = loops.ids().filter(|id| is_both(*id)).collect();
+        let is_outside = |id: &LoopId| !loops.outside(*id).any(|outer| both.contains(&outer));
+        for id in loops.ids().filter(|id| is_shared(*id)).filter(is_alone).filter(is_outside) {
             let outer: Vec<LoopId> = loops.outside(id).filter(|outer| is_shared(*outer)).collect();
             // A loop whose own number is the thread's has chunks of one iteration: what is in it is that iteration's.
             let deals = |outer: LoopId, inner: LoopId| {
