@@ -173,8 +173,8 @@ fn function(made: &mut Program, random: &mut Random, index: u64) {
     if let Some((operator, ..)) = reduction {
         let _ = write!(clauses, " reduction({operator} : s)");
     }
-    // Each thread's own variable, from which compilers make copies of its first iteration. Drawn aside, so that the other
-    // programs stay what they are.
+    // Each thread's own variable, from which compilers make copies of its first iteration. Drawn aside, so that the
+    // other programs stay what they are.
     let own = Random(random.0 ^ 0x0f1a_6500).pick(&[None, None, None, Some(0), Some(1), Some(2), None, None]);
     let own = own.filter(|_| construct < 9).map(|which: usize| OWN[which]);
     if own.is_some() {

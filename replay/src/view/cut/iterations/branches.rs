@@ -2,10 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use flowgraph::{LoopId, NodeId, reached};
+use flowgraph::{Graph, LoopId, Loops, NodeId, reached};
 use rustc_hash::FxHashMap;
-
-use super::loops::LoopsOf;
 
 /// Branches that compare what a runtime gave.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -59,7 +57,8 @@ impl Tests {
 /// Where iterations are of which a compiler made no turn of a loop: one behind the other, each with its own test of
 /// whether there is another.
 pub(super) struct Rungs<'a> {
-    pub loops: &'a LoopsOf<'a>,
+    pub graph: &'a Graph,
+    pub loops: &'a Loops,
     /// The loops that turn by what a runtime gave.
     pub given: &'a [LoopId],
     pub tests: &'a Tests,
@@ -73,7 +72,7 @@ impl Rungs<'_> {
     /// The nodes, of those that `is_known` holds, behind an iteration that is neither the beginning nor the rest of a
     /// loop: none comes before or behind it, up to where threads wait, or ask anew.
     pub fn alone(&self, is_known: impl Fn(NodeId) -> bool) -> Vec<NodeId> {
-        let graph = self.loops.graph();
+        let graph = self.graph;
         let is_near = |from: NodeId| {
             let behind = self.reached(from, |node| graph.successors(node));
             let before = self.reached(from, |node| graph.predecessors(node));
@@ -87,7 +86,7 @@ impl Rungs<'_> {
     /// Whether a test behind this loop asks for a further iteration, of which no lane had one, and does not say where
     /// that would be: the loop may be in one of the source's that no lane turned.
     pub fn may_be_inside(&self, id: LoopId) -> bool {
-        let (loops, graph) = (self.loops, self.loops.graph());
+        let Rungs { graph, loops, .. } = self;
         let is_it = |node: NodeId| self.is_rung(node) && self.tests.of(node).is_some_and(|test| test.is_one_way);
         let exits = loops.members(id).iter().flat_map(|node| graph.successors(*node)).copied();
         exits.filter(|next| !loops.contains(id, *next)).any(|next| {
@@ -103,8 +102,9 @@ impl Rungs<'_> {
 
     /// Whether a side of the branch leads to the head of a loop that it is in.
     fn turns(&self, node: NodeId) -> bool {
-        let (loops, graph) = (self.loops, self.loops.graph());
-        let is_head = |side: NodeId| loops.around(node).any(|id| loops.header(id) == side);
+        let Rungs { graph, loops, .. } = self;
+        let around = || std::iter::successors(loops.innermost(node), |id| loops.parent(*id));
+        let is_head = |side: NodeId| around().any(|id| loops.header(id) == side);
         graph
             .successors(node)
             .iter()
@@ -115,6 +115,6 @@ impl Rungs<'_> {
     fn reached<'n>(&self, from: NodeId, on: impl Fn(NodeId) -> &'n [NodeId]) -> Vec<bool> {
         let is_end = |node: NodeId| self.barriers.contains(&node) || self.tests.is_of_first(node);
         let on = |node: NodeId| if node != from && is_end(node) { &[] } else { on(node) };
-        reached(self.loops.graph(), [from], |node| on(node).iter().copied())
+        reached(self.graph, [from], |node| on(node).iter().copied())
     }
 }

@@ -302,7 +302,7 @@ impl Given {
         let in_parts = |id: &LoopId| !of(*id).by_whole || !given.rests.is_empty() && is_rest(*id);
         given.in_parts = given.loops.iter().copied().filter(in_parts).collect();
         let Given { loops: shared, tests, rungs, .. } = &given;
-        let rungs = Rungs { loops, given: shared, tests, inner: rungs, barriers: &barriers };
+        let rungs = Rungs { graph, loops: loops.plain(), given: shared, tests, inner: rungs, barriers: &barriers };
         let rows = rungs.alone(|node| states[node.index()].is_some());
         let inner = shared.iter().copied().filter(|id| rungs.may_be_inside(*id)).collect();
         given.inner = inner;

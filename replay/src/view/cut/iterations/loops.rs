@@ -94,6 +94,11 @@ impl<'a> LoopsOf<'a> {
         &self.graph
     }
 
+    /// The loops of that graph.
+    pub fn plain(&self) -> &Loops {
+        &self.loops
+    }
+
     /// Where lanes went from a node.
     pub fn ran(&self, node: NodeId) -> &[NodeId] {
         self.flow.graph().map_or(&[], |graph| graph.successors(node))
