@@ -78,7 +78,8 @@ pub(super) fn doubts(trace: &Trace, asked: &Asked, given: &Given, counts: &Count
             About::Loop(number),
             format!(
                 "behind the loop at {} is a test of whether there is another iteration, and no lane had one: its turns \
-                 may be parts of one; trace the program with fewer threads, or name the loop with --loop",
+                 may be parts of one; trace the program with fewer threads, mark its iterations (lockstep cc \
+                 --mark-iterations), or name the loop with --loop",
                 at(*id)
             ),
         );
