@@ -7,6 +7,11 @@ use verdict::loops::{LEAST_SHARE, Loop, Loops, MOST_LANES, REPLAYED, Site};
 
 use crate::width;
 
+/// How many rows are shown where so many are asked for: all where none is replayed, since no rows would be of no use.
+fn rows_of(top: Option<usize>) -> Option<usize> {
+    if top == Some(0) { Some(usize::MAX) } else { top }
+}
+
 /// The rows as a table.
 pub(crate) fn table(loops: &Loops, top: Option<usize>) -> String {
     let Loops { all: rows, kept, model, warp_size: warp, .. } = loops;
@@ -34,10 +39,9 @@ pub(crate) fn table(loops: &Loops, top: Option<usize>) -> String {
     };
     let align = |column| if column < 6 { Align::Right } else { Align::Left };
     let merge = merging_lines(rows, *warp);
-    let shown = &rows[..top.unwrap_or(usize::MAX).min(rows.len())];
-    let without = if shown.iter().all(|row| row.as_lanes.is_none()) {
+    let without = if top == Some(0) {
         "no loop was replayed: --loop PLACE replays one, --loops --top N the first of them\n".to_owned()
-    } else if shown.iter().any(|row| row.as_lanes.is_none()) {
+    } else if rows.iter().take(top.unwrap_or(usize::MAX)).any(|row| row.as_lanes.is_none()) {
         format!(
             "loops without an efficiency are not the first {REPLAYED} and hold less than {} of the instructions, or \
              have more than {} iterations: --loop PLACE replays one\n",
@@ -51,7 +55,7 @@ pub(crate) fn table(loops: &Loops, top: Option<usize>) -> String {
     let order = format!(
         "whether iterations may run side by side is not in it: --loop PLACE --dependences says so{addresses}\n"
     );
-    let rows = table::first(&header, rows, Extent { top, width: width::of_results() }, cells, align);
+    let rows = table::first(&header, rows, Extent { top: rows_of(top), width: width::of_results() }, cells, align);
     format!(
         "loops that ran, by their share of the instructions; efficiency: with their iterations (turns) as lanes, \
          {warp} per warp, as the verdict of --loop PLACE counts it, under {model}\n{rows}{order}{without}{merge}"
@@ -117,7 +121,7 @@ pub(crate) fn to_json(loops: &Loops, top: Option<usize>) -> Value {
             })).collect::<Vec<_>>(),
         })
     };
-    loops.all.iter().take(top.unwrap_or(usize::MAX)).map(row).collect()
+    loops.all.iter().take(rows_of(top).unwrap_or(usize::MAX)).map(row).collect()
 }
 
 /// The line of a place, by the whole path of its file, then those of the calls through which it was inlined there.

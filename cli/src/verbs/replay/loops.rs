@@ -9,16 +9,14 @@ use crate::shown::loops;
 pub(super) fn run(asked: &Asked, source: &mut Source) -> anyhow::Result<()> {
     let Asked { typed, trace, .. } = asked;
     let question = typed.selection.question(trace, asked.subject.clone())?;
-    // None of no rows would be of use: with `--top 0` all are shown, and none is replayed.
-    let top = typed.top.filter(|top| *top > 0).or(typed.top.map(|_| usize::MAX));
     // The table has no room for how turns differ.
     let found = verdict::loops::of(&question, trace, source, typed.json, typed.top.unwrap_or(usize::MAX))?;
     source.notes().iter().for_each(|note| say!("lockstep: {note}"));
     if typed.json {
-        print(&format!("{:#}\n", loops::to_json(&found, top)), WithColours::No)?;
+        print(&format!("{:#}\n", loops::to_json(&found, typed.top)), WithColours::No)?;
     } else {
         say!("{}", found.taken);
-        show(&loops::table(&found, top), WithColours::No)?;
+        show(&loops::table(&found, typed.top), WithColours::No)?;
     }
     Ok(())
 }

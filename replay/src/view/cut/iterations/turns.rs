@@ -293,25 +293,27 @@ impl Finder<'_> {
     /// Example: the iterations of a thread up to the first that finds a flag set, which stays set.
     pub(super) fn is_first_of(&self, id: LoopId) -> Option<LoopId> {
         let (loops, graph) = (self.loops, self.loops.graph());
-        let around: Vec<LoopId> = loops.outside(id).collect();
-        let on = |node: NodeId, goes_on: &dyn Fn(NodeId) -> bool| -> Vec<NodeId> {
-            let is_next = |next: &NodeId| !around.iter().any(|outer| loops.header(*outer) == *next);
-            graph.successors(node).iter().copied().filter(|next| goes_on(node) && is_next(next)).collect()
+        let around: Vec<NodeId> = loops.outside(id).map(|outer| loops.header(outer)).collect();
+        let is_test = |node: NodeId| self.tests.of(node).is_some();
+        let behind = |side: NodeId, goes_on: &dyn Fn(NodeId) -> bool| {
+            reached(graph, [side], |node| {
+                let next = if goes_on(node) { graph.successors(node) } else { &[] };
+                next.iter().copied().filter(|next| !around.contains(next))
+            })
         };
-        let exits = || {
-            let sides = |node: &NodeId| graph.successors(*node).iter().map(|side| (*node, *side)).collect::<Vec<_>>();
-            loops.members(id).iter().flat_map(sides).filter(|(_, side)| !loops.contains(id, *side))
-        };
+        // Each way out is followed once, however many loops there are.
+        let (mut of_tests, mut straight) = (Vec::new(), Vec::new());
+        for from in loops.members(id) {
+            for side in graph.successors(*from).iter().filter(|side| !loops.contains(id, **side)) {
+                straight.push(behind(*side, &|node| !is_test(node)));
+                of_tests.extend(is_test(*from).then(|| behind(*side, &|_| true)));
+            }
+        }
         let given = self.given.iter().copied().filter(|other| *other != id);
         let mut others = given.filter(|other| loops.parent(*other) == loops.parent(id));
         others.find(|other| {
-            let head = loops.header(*other);
-            let comes = |side: NodeId, goes_on: &dyn Fn(NodeId) -> bool| {
-                reached(graph, [side], |node| on(node, goes_on).into_iter())[head.index()]
-            };
-            let is_test = |node: NodeId| self.tests.of(node).is_some();
-            exits().any(|(from, side)| is_test(from) && !comes(side, &|_| true))
-                && exits().any(|(_, side)| comes(side, &|node| !is_test(node)))
+            let head = loops.header(*other).index();
+            of_tests.iter().any(|reached| !reached[head]) && straight.iter().any(|reached| reached[head])
         })
     }
 
