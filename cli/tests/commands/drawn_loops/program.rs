@@ -12,6 +12,8 @@ pub(super) struct Program {
     pub compiler: &'static str,
     pub flags: Vec<&'static str>,
     pub threads: u64,
+    /// Whether a loop changes its thread's own variable, so that compilers make a copy of the first iteration.
+    pub has_own: bool,
     /// By loop, by lane: its turns; none where the iteration has no marks.
     pub loops: Vec<Vec<Option<u32>>>,
 }
@@ -27,6 +29,8 @@ static u mix(u i) { return (i * 2654435761u) >> 28; }
 static inline void inlined(u n) { for (u j = 0; j < n; j++) MARK; }
 __attribute__((noinline)) static u called(u n) { u s = n; for (u j = 0; j < n; j++) { MARK; s = s * 3 + j; } return s; }
 static int key[4096], out[4096];
+static u at[4097];
+static void recursive(u n) { if (n) { MARK; recursive(n - 1); out[n] ^= 1; } }
 "#;
 
 /// The hash of a source, as the program has it.
@@ -106,6 +110,67 @@ const TRIANGLES: [Small; 4] = [
     ("u w = 0; for (u j = id * 3; j < id * 3 + 3; j++) { MARK; w += key[j & 4095]; } out[id & 4095] = w;", |_| 3),
 ];
 
+/// Other bodies of real programs, and how many marks iteration i runs there: rows of a sparse matrix, searches, ways out
+/// in several places, numbers that are halved, loops in loops, calls of itself, and locks.
+const OTHERS: [Small; 14] = [
+    (
+        "int w = 0; for (u j = at[id & 4095]; j < at[(id & 4095) + 1]; j++) { MARK; w += key[j & 4095]; } out[id & 4095] = w;",
+        mixed,
+    ),
+    ("for (u j = at[id & 4095]; j < at[(id & 4095) + 1]; j++) MARK;", mixed),
+    ("u a = id / 7, b = id % 7; for (u j = a; j < a + b; j++) MARK; out[id & 4095] = a;", |i| i as u32 % 7),
+    (
+        "if (key[id & 4095] & 1) continue; if (key[id & 4095] & 2) { TURNS(3); continue; } TURNS(mix(id)); out[id & 4095] = 1;",
+        |i| match mix(i) {
+            of if of & 1 > 0 => 0,
+            of if of & 2 > 0 => 3,
+            of => of,
+        },
+    ),
+    ("for (u j = id; j; j >>= 1) MARK; out[id & 4095] = id;", |i| 64 - i.leading_zeros()),
+    ("u j = 0; for (; j < 40; j++) { MARK; if (key[(id + j) & 4095] == 3) break; } out[id & 4095] = j;", |i| {
+        (0..40).find(|j| mix((i + j) & 4095) == 3).map_or(40, |j| j as u32 + 1)
+    }),
+    ("for (u a = 0; a < id % 5; a++) for (u b = a; b < 5; b++) MARK; out[id & 4095] = id;", |i| {
+        (0..i as u32 % 5).map(|a| 5 - a).sum()
+    }),
+    ("for (u j = 0; j < 4; j++) if (key[(id + j) & 4095] & 1) MARK; out[id & 4095] = id;", |i| {
+        (0..4).map(|j| mix((i + j) & 4095) & 1).sum()
+    }),
+    ("recursive(mix(id)); out[id & 4095] = id;", mixed),
+    ("#pragma omp critical\n        { TURNS(mix(id)); out[3]++; }", mixed),
+    ("TURNS(mix(id));\n#pragma omp atomic\n        out[3] += id;", mixed),
+    (
+        "int row[8]; for (u j = 0; j < 8; j++) row[j] = key[(id + j) & 4095]; u m = mix(id); while (m--) { MARK; row[m & 7] += m; } out[id & 4095] = row[id & 7];",
+        mixed,
+    ),
+    (
+        "u m = id, w = 0; do { MARK; w++; m = m & 1 ? 3 * m + 1 : m / 2; } while (m > 1 && w < 30); out[id & 4095] = w;",
+        |i| {
+            let (mut m, mut w) = (i as u32, 0);
+            loop {
+                w += 1;
+                m = if m & 1 > 0 { m.wrapping_mul(3).wrapping_add(1) } else { m / 2 };
+                if m <= 1 || w >= 30 {
+                    return w;
+                }
+            }
+        },
+    ),
+    (
+        "if (!key[id & 4095]) { out[3] = id; } else if (key[id & 4095] & 1) { TURNS(key[id & 4095]); } else { for (u j = 0; j < id % 3; j++) MARK; }",
+        |i| match mix(i) {
+            of if of & 1 > 0 => of,
+            0 => 0,
+            _ => i as u32 % 3,
+        },
+    ),
+];
+
+fn mixed(i: u64) -> u32 {
+    mix(i)
+}
+
 /// Whether the compiler is asked to unroll the loops of a program of this number.
 pub(super) fn is_unrolled(number: u64) -> bool {
     number % 8 == 7
@@ -125,7 +190,7 @@ pub(super) fn program(number: u64) -> Program {
         flags.push("-g");
     }
     let threads = random.pick(&[1, 2, 3, 4, 4, 4, 7]);
-    let mut made = Program { source: PRELUDE.to_owned(), compiler, flags, threads, loops: Vec::new() };
+    let mut made = Program { source: PRELUDE.to_owned(), compiler, flags, threads, has_own: false, loops: Vec::new() };
     let loops = random.pick(&[1, 1, 2, 3]);
     let mut calls = String::new();
     if is_unrolled(number) {
@@ -147,7 +212,7 @@ pub(super) fn program(number: u64) -> Program {
     }
     let _ = write!(
         made.source,
-        "int main(int c, char **v) {{\n    (void)v;\n    for (u i = 0; i < 4096; i++) key[i] = mix(i);\n{calls}    \
+        "int main(int c, char **v) {{\n    (void)v;\n    for (u i = 0; i < 4096; i++) at[i + 1] = at[i] + (key[i] = mix(i));\n{calls}    \
          printf(\"%d\\n\", out[7]);\n    return 0;\n}}\n"
     );
     made
@@ -178,6 +243,7 @@ fn function(made: &mut Program, random: &mut Random, index: u64) {
     let own = Random(random.0 ^ 0x0f1a_6500).pick(&[None, None, None, Some(0), Some(1), Some(2), None, None]);
     let own = own.filter(|_| construct < 9).map(|which: usize| OWN[which]);
     if own.is_some() {
+        made.has_own = true;
         clauses.push_str(" firstprivate(own)");
     }
     let shared_out = format!("{clauses} {schedule}{}", if ordered { " ordered" } else { "" });
@@ -202,6 +268,11 @@ fn function(made: &mut Program, random: &mut Random, index: u64) {
     let triangle = triangle.filter(|_| !is_plain).map(|which: usize| TRIANGLES[which]);
     if let Some((text, _)) = triangle {
         body = text.to_owned();
+    }
+    let other = Random(random.0 ^ 0x0743_2511).below(2 * OTHERS.len() as u64) as usize;
+    let other = OTHERS.get(other).filter(|_| !is_plain && triangle.is_none());
+    if let Some((text, _)) = other {
+        body = (*text).to_owned();
     }
     if ordered {
         body.push_str("\n#pragma omp ordered\n        out[5] = out[5] * 3 + out[(u)(id) & 4095];");
@@ -229,7 +300,7 @@ fn function(made: &mut Program, random: &mut Random, index: u64) {
         "__attribute__((noinline)) static void loop{index}(int c) {{\n    {kind} s = 1;\n    int own = c;\n{around}    \
          out[9] += s > 1 + own;\n}}\n"
     );
-    let of = triangle.map_or(mix as fn(u64) -> u32, |(_, marks)| marks);
+    let of = triangle.or(other.copied()).map_or(mixed as fn(u64) -> u32, |(_, marks)| marks);
     let turns = |i: u64| (!is_plain).then(|| of(i));
     let numbers: Vec<u64> = if reversed { (0..n).rev().collect() } else { (0..n).collect() };
     made.loops.push(numbers.into_iter().map(turns).collect());

@@ -23,6 +23,8 @@ pub(super) struct Test {
     pub is_of_two: bool,
     /// Whether it asks whether a thread's share is more than so many iterations, one or more.
     pub is_of_share: bool,
+    /// Whether it asks whether two values are the same.
+    pub is_of_equality: bool,
     /// Whether no lane took its other side.
     pub is_one_way: bool,
     /// How far the one is from a number that it compares with another which is less far.

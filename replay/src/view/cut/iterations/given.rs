@@ -215,7 +215,8 @@ impl Given {
                 test.is_stepped |= compared & STEPPED != 0;
                 test.is_counted |= state.compared.iter().any(|from| from & (NUMBER | COUNT) == NUMBER | COUNT);
                 // One thread does more, as at `master`.
-                let of_one = compared & (CONSTANT | STEPPED) == CONSTANT && code.last().is_some_and(|l| is_equality(l));
+                test.is_of_equality |= code.last().is_some_and(is_equality);
+                let of_one = compared & (CONSTANT | STEPPED) == CONSTANT && test.is_of_equality;
                 let both = state.compared.iter().all(|from| from & (NUMBER | MIXED) == NUMBER);
                 test.is_of_bounds |= both && !of_one;
                 test.is_of_two |= state.compared.iter().all(|from| from & (NUMBER | CONSTANT) == NUMBER);

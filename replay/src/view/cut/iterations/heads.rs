@@ -9,7 +9,7 @@
 //! A loop that waits may have its head in common with the one around it: see [`super::retries`].
 
 use flowgraph::{Builder, Graph, LoopId, Loops, NodeId};
-use machine::Instruction;
+use machine::{Instruction, Operand, Step};
 use trace_format::Kind;
 
 use super::retries::{Nodes, Ran};
@@ -58,9 +58,9 @@ fn heads(ran: &Ran) -> (Vec<Head>, Vec<NodeId>) {
         let Some(of) = loops.innermost(meet).and_then(|inner| loops.parent(inner)) else { continue };
         let rows: Vec<Vec<NodeId>> = graph.predecessors(meet).iter().map(|last| row_to(ran, of, *last)).collect();
         let codes: Vec<Vec<Instruction>> = rows.iter().map(|row| code(row, ran)).collect();
-        let Some(shortest) = codes.iter().min_by_key(|code| code.len()).filter(|code| !code.is_empty()) else {
-            continue;
-        };
+        // Registers are copied at the end of many a way.
+        let does = |code: &&Vec<Instruction>| !code.iter().all(|one| is_of_registers(*one));
+        let Some(shortest) = codes.iter().min_by_key(|code| code.len()).filter(does) else { continue };
         let ends_so = |code: &Vec<Instruction>| {
             code.len() >= shortest.len()
                 && code.iter().rev().zip(shortest.iter().rev()).all(|(one, other)| one.is_copy_of(*other))
@@ -73,6 +73,11 @@ fn heads(ran: &Ran) -> (Vec<Head>, Vec<NodeId>) {
         }
     }
     (heads, waits)
+}
+
+/// Whether an instruction only copies a register to another.
+fn is_of_registers(instruction: Instruction) -> bool {
+    matches!(instruction.step(), Step::Copy { from: Operand::Register(_), to: Operand::Register(_), .. })
 }
 
 /// The nodes that run one behind the other up to this one, and never without it unless the loop is left.

@@ -5,6 +5,7 @@ mod body;
 mod branches;
 mod copies;
 mod doubts;
+mod firsts;
 mod given;
 mod heads;
 pub(super) mod loops;
@@ -129,6 +130,7 @@ pub(in crate::view) fn into_turns(
         given: &given.loops,
         cyclic: &given.cyclic,
         by_chunks: &given.by_chunks,
+        of_chunks: &given.of_chunks,
         answers: &given.answers,
         looks: &given.looks,
         writes: &writes,
@@ -139,7 +141,8 @@ pub(in crate::view) fn into_turns(
         wanted.iter().copied().filter(|id| !finder.is_first_of(*id).is_some_and(|of| wanted.contains(&of))).collect();
     let turns = |id: &LoopId| {
         if !given.loops.contains(id) {
-            return Turns::at_header(&loops, *id);
+            let is_dealt = one_each.contains(id);
+            return if is_dealt { finder.dealt(*id) } else { Turns::at_header(&loops, *id) };
         }
         let turns = finder.turns(*id);
         Turns { copies: of_copies.with_tests(*id, &turns).unwrap_or_default(), ..turns }

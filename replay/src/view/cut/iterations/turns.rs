@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use flowgraph::{LoopId, NodeId, reached};
 use heuristics::{ControlFlow, PlaceId, SegmentId, SegmentTable};
-use machine::{Instruction, Operand, Operator, Step};
+use machine::{Instruction, Operand, Operation, Operator, Step};
 use trace_format::Kind;
 
 use super::branches::Tests;
@@ -71,6 +71,8 @@ pub(super) struct Finder<'a> {
     pub cyclic: &'a [LoopId],
     /// Those of them that do not count one by one.
     pub by_chunks: &'a [LoopId],
+    /// Loops whose turns are chunks.
+    pub of_chunks: &'a [LoopId],
     /// Branches that ask whether the runtime has given a chunk.
     pub answers: &'a BTreeSet<NodeId>,
     /// Where memory is read at an address that hangs on an iteration's number.
@@ -86,10 +88,16 @@ impl Finder<'_> {
         let of_place = segment_of_place(self.segments);
         let header = loops.header(id);
         let mut turns = Turns::default();
-        for test in loops.members(id).iter().filter(|node| self.tests.of(**node).is_some()) {
+        for test in &self.ends(id, &of_place) {
             let (inside, outside): (Vec<NodeId>, Vec<NodeId>) =
                 graph.successors(*test).iter().partition(|next| loops.contains(id, **next));
-            let ([next], [_, ..]) = (&inside[..], &outside[..]) else { continue };
+            // Each lane may have had another one behind.
+            let turns_on = |next| self.is_next(*test) && next == header || self.is_copy(*test, &of_place);
+            let is_given = !self.by_chunks.contains(&id);
+            let next = match &inside[..] {
+                [next] if !outside.is_empty() || is_given && turns_on(*next) => next,
+                _ => continue,
+            };
             let ahead = loops.test(id);
             let is_ahead = *next != header && ahead.contains(test);
             let ahead: Vec<NodeId> = ahead.into_iter().take_while(|node| node != test).chain([*test]).collect();
@@ -124,14 +132,16 @@ impl Finder<'_> {
             }
             turns.is_incomplete = true;
         }
-        if !turns.by_tests {
-            let Turns { is_incomplete, may_be_chunks, .. } = turns;
-            return Turns { is_incomplete, may_be_chunks, ..Turns::at_header(loops, id) };
-        }
-        turns.begins.retain(|node| !turns.aside.contains(node));
         let is_entry =
             |node: &NodeId| *node == header || graph.predecessors(*node).iter().any(|from| !loops.contains(id, *from));
         let entries: BTreeSet<NodeId> = loops.members(id).iter().copied().filter(is_entry).collect();
+        if !turns.by_tests {
+            // Whoever enters elsewhere has done a part of an iteration before.
+            let is_incomplete = turns.is_incomplete || entries.len() > 1;
+            let may_be_chunks = turns.may_be_chunks;
+            return Turns { is_incomplete, may_be_chunks, ..Turns::at_header(loops, id) };
+        }
+        turns.begins.retain(|node| !turns.aside.contains(node));
         // What goes on to where a turn begins, and does nothing else, is none.
         for node in turns.begins.clone() {
             let row = self.row(node, &of_place, &turns.begins);
@@ -192,6 +202,42 @@ impl Finder<'_> {
         turns.aside.insert(test);
         turns.aside.extend(&steps);
         turns.ends_chunk.extend(steps);
+    }
+
+    /// The branches of a loop that ask whether its turns go on. Where two numbers tell that, one that compares with a
+    /// constant does not: an iteration finds its own number to be 0, as the last one does of a share that counts down.
+    pub(super) fn ends(&self, id: LoopId, of_place: &[SegmentId]) -> BTreeSet<NodeId> {
+        let (loops, graph) = (self.loops, self.loops.graph());
+        let tests = || loops.members(id).iter().copied().filter(|node| self.tests.of(*node).is_some());
+        let leaves = |node: NodeId| graph.successors(node).iter().any(|next| !loops.contains(id, *next));
+        let is_of_two = |node: NodeId| self.tests.of(node).is_some_and(|test| test.is_of_two);
+        let turns = |node: NodeId| graph.successors(node) == [loops.header(id)];
+        let tells = |node: NodeId| {
+            leaves(node) && is_of_two(node) || turns(node) && self.is_next(node) || self.is_copy(node, of_place)
+        };
+        let by_two = !self.by_chunks.contains(&id) && tests().any(tells);
+        tests().filter(|node| is_of_two(*node) || !by_two).collect()
+    }
+
+    /// Whether a test asks for the next iteration, and no lane lacked it.
+    fn is_next(&self, node: NodeId) -> bool {
+        self.tests.of(node).is_some_and(|test| test.is_one_way && test.is_of_next())
+    }
+
+    /// Whether such a test is a copy of one at the end of a loop.
+    fn is_copy(&self, node: NodeId, of_place: &[SegmentId]) -> bool {
+        let graph = self.loops.graph();
+        let test = |node: NodeId| {
+            let mut code = self.segments.listing(of_place[node.index()]).iter().flatten();
+            code.rfind(|one| one.operation() == Operation::Compare)
+        };
+        let Some(own) = test(node).filter(|_| self.is_next(node)) else { return false };
+        let is_it = |id: LoopId, other: NodeId| {
+            let leaves = || graph.successors(other).iter().any(|next| !self.loops.contains(id, *next));
+            let is_of_two = self.tests.of(other).is_some_and(|test| test.is_of_two);
+            is_of_two && leaves() && test(other).is_some_and(|other| own.is_copy_of(other))
+        };
+        self.given.iter().any(|id| self.loops.members(*id).iter().any(|other| is_it(*id, *other)))
     }
 
     fn works(&self, segment: SegmentId) -> bool {
@@ -287,157 +333,8 @@ impl Finder<'_> {
         })
     }
 
-    /// The loop of which this one has the first iterations, in copies: that loop's code goes on where this one is left
-    /// without a test, and where this one is left by its test none of both comes.
-    ///
-    /// Example: the iterations of a thread up to the first that finds a flag set, which stays set.
-    pub(super) fn is_first_of(&self, id: LoopId) -> Option<LoopId> {
-        let (loops, graph) = (self.loops, self.loops.graph());
-        let around: Vec<NodeId> = loops.outside(id).map(|outer| loops.header(outer)).collect();
-        let is_test = |node: NodeId| self.tests.of(node).is_some();
-        let behind = |side: NodeId, goes_on: &dyn Fn(NodeId) -> bool| {
-            reached(graph, [side], |node| {
-                let next = if goes_on(node) { graph.successors(node) } else { &[] };
-                next.iter().copied().filter(|next| !around.contains(next))
-            })
-        };
-        // Each way out is followed once, however many loops there are.
-        let (mut of_tests, mut straight) = (Vec::new(), Vec::new());
-        for from in loops.members(id) {
-            for side in graph.successors(*from).iter().filter(|side| !loops.contains(id, **side)) {
-                straight.push(behind(*side, &|node| !is_test(node)));
-                of_tests.extend(is_test(*from).then(|| behind(*side, &|_| true)));
-            }
-        }
-        let given = self.given.iter().copied().filter(|other| *other != id);
-        let mut others = given.filter(|other| loops.parent(*other) == loops.parent(id));
-        others.find(|other| {
-            let head = loops.header(*other).index();
-            of_tests.iter().any(|reached| !reached[head]) && straight.iter().any(|reached| reached[head])
-        })
-    }
-
-    /// Looks for iterations in front of the loop: what stands between a test whose other side ends the loop and the
-    /// next such test.
-    fn look_before(&self, id: LoopId, entries: &BTreeSet<NodeId>, turns: &mut Turns) {
-        let (loops, graph) = (self.loops, self.loops.graph());
-        let of_place = segment_of_place(self.segments);
-        let around: Vec<LoopId> = loops.outside(id).collect();
-        // A way back to the beginning of a loop around this one leads to its next turn.
-        let goes_on = |from: NodeId, to: NodeId| {
-            !around.iter().any(|outer| loops.header(*outer) == to && loops.contains(*outer, from))
-        };
-        let leads_there = reached(graph, entries.iter().copied(), |node| {
-            let from = graph.predecessors(node).iter().copied();
-            from.filter(move |from| !loops.contains(id, *from) && goes_on(*from, node))
-        });
-        let exits: BTreeSet<NodeId> = loops
-            .members(id)
-            .iter()
-            .flat_map(|node| graph.successors(*node))
-            .copied()
-            .filter(|next| !loops.contains(id, *next))
-            .collect();
-        let behind_it = |from: NodeId, is_passed: &dyn Fn(NodeId) -> bool| -> BTreeSet<NodeId> {
-            let there = reached(graph, [from], |node| {
-                let next = graph.successors(node).iter().copied();
-                next.filter(move |next| goes_on(node, *next) && is_passed(*next))
-            });
-            graph.nodes().filter(|node| there[node.index()]).collect()
-        };
-        let leads = |node: NodeId| leads_there[node.index()];
-        let in_front = |node: NodeId| leads(node) && !loops.contains(id, node);
-        let headers: Vec<NodeId> = self.given.iter().map(|id| loops.header(*id)).collect();
-        let is_exit = |side: NodeId| {
-            let comes_to_another = || behind_it(side, &|_| true).iter().any(|node| headers.contains(node));
-            !leads(side) && (exits.contains(&side) || !comes_to_another())
-        };
-        // The tests with their sides that lead to the loop.
-        let mut tests: Vec<(NodeId, NodeId)> = Vec::new();
-        for node in graph.nodes().filter(|node| in_front(*node) && self.tests.of(*node).is_some()) {
-            let (goes, leaves): (Vec<NodeId>, Vec<NodeId>) =
-                graph.successors(node).iter().partition(|next| leads(**next));
-            // That there was nothing for a thread to do may never have happened.
-            let is_of_bounds = || self.tests.of(node).is_some_and(|test| test.is_of_bounds || test.is_of_two);
-            let ends = leaves.first().map_or_else(is_of_bounds, |side| is_exit(*side));
-            if let ([goes], true) = (&goes[..], ends) {
-                tests.push((node, *goes));
-            }
-        }
-        // Of a chunk that the runtime has given no test asks first whether it has any iteration.
-        let is_stepped = |(test, _): &(NodeId, NodeId)| self.tests.of(*test).is_some_and(|test| test.is_stepped);
-        if tests.iter().all(is_stepped) {
-            for node in graph.nodes().filter(|node| in_front(*node) && self.answers.contains(node)) {
-                let mut goes = graph.successors(node).iter().filter(|next| leads(**next));
-                if let (Some(goes), None) = (goes.next(), goes.next()) {
-                    tests.push((node, *goes));
-                }
-            }
-        }
-        let is_in_loop = |node: NodeId| loops.around(node).any(|of| self.is_first_of(of) == Some(id));
-        for (test, goes) in &tests {
-            if !in_front(*goes) {
-                continue;
-            }
-            let behind = behind_it(*goes, &in_front);
-            let reaches = |nodes: &BTreeSet<NodeId>| {
-                nodes.iter().any(|node| graph.successors(*node).iter().any(|next| entries.contains(next)))
-            };
-            let is_next = |(next, _): &&(NodeId, NodeId)| {
-                let is_dealt = self.cyclic.contains(&id);
-                let is_stepped = self.tests.of(*next).is_some_and(|of| of.is_stepped || is_dealt && of.is_counted);
-                // An iteration stands between them only where more is done than to compare.
-                let between = || behind_it(*goes, &|node| in_front(node) && node != *next);
-                let does = |node: NodeId| self.does_more(node, &of_place);
-                behind.contains(next)
-                    && (next != test || is_in_loop(*next))
-                    && is_stepped
-                    && (does(*next) || between().into_iter().any(does))
-            };
-            let next: BTreeSet<NodeId> = tests.iter().filter(is_next).map(|(next, _)| *next).collect();
-            if !next.is_empty() {
-                // Without one of them the loop is reached, too: then these may be iterations or not.
-                let mut left = vec![*goes];
-                let mut seen = BTreeSet::new();
-                while let Some(from) = left.pop() {
-                    if !in_front(from) || !seen.insert(from) {
-                        continue;
-                    }
-                    let first = behind_it(from, &|node| in_front(node) && !next.contains(&node));
-                    if next.contains(&from) || !reaches(&first) {
-                        turns.begins.insert(from);
-                        // Each turn of a loop around may begin with such an iteration, as the first does.
-                        let heads = around.iter().map(|outer| loops.header(*outer)).filter(|head| first.contains(head));
-                        for head in heads.take(1).filter(|head| *head != from) {
-                            let ahead = behind_it(from, &|node| in_front(node) && node != head);
-                            if next.is_disjoint(&ahead) {
-                                turns.begins.remove(&from);
-                                turns.begins.insert(head);
-                                turns.aside.extend(ahead);
-                            }
-                        }
-                    } else if !first.iter().any(|node| graph.successors(*node).iter().any(|to| next.contains(to))) {
-                        turns.aside.extend(first);
-                    } else if self.does_more(from, &of_place) {
-                        // Without one of them the loop is reached, too: then these may be iterations or not.
-                        turns.is_incomplete = true;
-                    } else {
-                        turns.aside.insert(from);
-                        left.extend(graph.successors(from));
-                    }
-                }
-                turns.before.extend(behind);
-            } else {
-                turns.aside.extend(behind);
-            }
-        }
-        // What comes behind the only test is none of the loop.
-        turns.aside.retain(|node| loops.contains(id, *node) || turns.before.contains(node));
-        turns.begins.retain(|node| !turns.aside.contains(node));
-    }
-
     /// Whether a node calls, writes, reads what is an iteration's own, or works with vectors.
-    fn does_more(&self, node: NodeId, of_place: &[SegmentId]) -> bool {
+    pub(super) fn does_more(&self, node: NodeId, of_place: &[SegmentId]) -> bool {
         let segment = of_place[node.index()];
         let is_of_vectors =
             |instruction: Instruction| instruction.uses().iter().any(|used| !used.part.register.is_general());
