@@ -52,7 +52,8 @@ fn programs_get_on_however_fast_signals_come() {
         ["timer", "50", "300000", "0"],
         ["timer", "10", "1000000", "0"],
         ["nested", "100", "300000", "0"],
-        ["threads", "0", "2000000", "2"],
+        ["bounded", "0", "2000000", "2"],
+        ["long", "0", "1000000", "2"],
         ["changes", "0", "2000000", "2"],
     ]
     .into_iter()
@@ -60,7 +61,7 @@ fn programs_get_on_however_fast_signals_come() {
     {
         // What it prints does not depend on the period, and natively it may not get on with a short one.
         let [how, _, turns, threads] = arguments;
-        let native = natively(&program, &[how, "10000", turns, threads]);
+        let native = natively(&program, &[if how == "long" { "bounded" } else { how }, "10000", turns, threads]);
         let options = ["engine=translate", "engine=translate memory"];
         for options in if is_whole() { &options[..] } else { &options[number % 2..][..1] } {
             // How many handlers are entered is for the kernel's scheduler to say: on a busy machine it may be none.
@@ -83,7 +84,7 @@ fn signals_that_wait_until_handlers_are_translated_anew_do_not_fill_the_stack() 
     let program = compile("signals_often.c", &["-static"]);
     let turns = if is_whole() { "300000" } else { "100000" };
     let arguments = ["threads", "0", turns, "2"];
-    let native = natively(&program, &["threads", "10000", turns, "2"]);
+    let native = natively(&program, &["bounded", "10000", turns, "2"]);
     for options in ["engine=translate throw=2", "engine=translate cache=65536 throw=3"] {
         let recorded = record(options, &program, &arguments);
         assert_eq!(recorded.stdout(), native, "{options}: {}", recorded.stderr());

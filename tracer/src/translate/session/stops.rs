@@ -178,7 +178,7 @@ impl Session<'_> {
             }
             Trap::Return => {
                 registers.rip = translator.space.value(thread.slot, slot::NEXT) - SYSCALL_LEN;
-                self.end_quiet(tid)?;
+                self.returns(tid, &registers)?;
                 self.signal_return(tid, &registers)?;
             }
             Trap::Fault(call) => self.call_faulted(tid, call)?,

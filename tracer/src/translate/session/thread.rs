@@ -137,13 +137,24 @@ pub struct Signals {
     pub signalled: Option<Instant>,
     /// Signals that are held back until it has run for a moment.
     pub postponed: Vec<Postponed>,
-    /// The signals that it had blocked before all were, so that it runs for a moment, and its pc, stack pointer and r11
-    /// then.
-    pub quiet: Option<(u64, [u64; 3])>,
+    /// No signal reaches it, so that it runs for a moment.
+    pub quiet: Option<Quiet>,
+    /// The stack pointers at which handlers interrupted it that have not returned, the first one first.
+    pub open: Vec<u64>,
     /// How many signals have come in a row, each before it had run for a moment.
     pub early: u32,
     /// How many of those held back were sent to it again and have not come, though it has got a signal like that.
     pub strays: u32,
+}
+
+/// A moment in which no signal reaches a thread.
+pub struct Quiet {
+    /// The signals that it had blocked before all were.
+    pub mask: u64,
+    /// Its pc, stack pointer and r11 then.
+    pub registers: [u64; 3],
+    /// When it ends, if the thread makes no system call before.
+    pub until: Instant,
 }
 
 /// A signal that is held back.

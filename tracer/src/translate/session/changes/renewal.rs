@@ -26,8 +26,8 @@ use crate::translate::session::processes::running;
 use crate::translate::session::state::{last_path, take_back_last};
 use crate::translate::session::thread::{Rested, SpaceId, Thread};
 
-/// At least so many stops of each thread are handled before all is thrown away again: even a thread that needs more
-/// code for its next few instructions than there is room for must make progress.
+/// At least so many stops of each thread for its code are handled before all is thrown away again: even a thread that
+/// needs more code for its next few instructions than there is room for must make progress.
 const STOPS_EACH: usize = 4;
 
 /// Between two looks at threads that do not stop.
@@ -75,7 +75,9 @@ impl Session<'_> {
         used.revived += made.revived;
         used.without_room += made.without_room;
         used.times.translating += made.time;
-        space.stops_since += 1;
+        // Signals may come faster than any code is translated: they are no progress.
+        let is_of_code = matches!(next.1, Stop::Signal(libc::SIGTRAP | libc::SIGSEGV));
+        space.stops_since += usize::from(is_of_code);
         let (stops, no_room) = (space.stops_since, space.translator.space.tables.is_full());
         let [code, bookkeeping] = self.processes.held();
         used.most_code = used.most_code.max(code);
@@ -83,7 +85,7 @@ impl Session<'_> {
         let threads = || self.threads.values().filter(|thread| thread.space == id).count();
         let full = no_room || self.processes.takes_too_much(id, self.options.translation);
         let due = full && stops > STOPS_EACH * threads();
-        if !due && !self.moments.now() {
+        if !due && !(is_of_code && self.moments.now()) {
             return Some(next);
         }
         if let Some(space) = self.processes.space_mut(id) {

@@ -124,6 +124,7 @@ impl Session<'_> {
             }
             _ => None,
         };
+        thread.signals.interrupt(interrupted_sp);
         let stream = &mut thread.stream;
         stream.handler_begins(interrupted_sp, alternate);
         let sp_before = std::mem::replace(&mut stream.sp, now.rsp);
@@ -154,7 +155,7 @@ impl Session<'_> {
         remote::step_quietly(tid)?;
         let now = ptrace::registers(tid)?;
         ptrace::write(tid, mask_at, &mask.to_le_bytes());
-        ptrace::set_signal_mask(tid, mask & !VITAL)?;
+        self.set_mask(tid, mask & !VITAL)?;
         self.drain(tid);
         let thread = self.threads.get_mut(&tid).ok_or(Lost::Gone)?;
         thread.signals.hidden_mask = mask & VITAL;

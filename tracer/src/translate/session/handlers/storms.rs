@@ -8,13 +8,16 @@
 //!
 //! Signals can come faster than they are handled like that. Then a signal for a thread that was let go only a moment
 //! ago is held back, with all that follow, until the thread has run for a moment; then it is sent again. So a program
-//! always makes progress between two signals, however slow they are. What is held back counts as waiting: of the
+//! always makes progress between two signals, however slow they are. That moment is the longer, the more handlers are
+//! open, and lasts until few are: those that interrupt each other fill the stack where none of them ends. What is held
+//! back counts as waiting: of the
 //! standard signals one of each kind is kept, as the kernel does.
 
 use std::time::{Duration, Instant};
 
 use nix::libc;
 
+use crate::kernel::frames::FRAME_SP;
 use crate::kernel::ptrace::{self, Address, Registers, SignalInfo, Stop, Tid};
 use crate::translate::addresses::{CachePc, RecordPlace};
 use crate::translate::code::expansions::SYSCALL_LEN;
@@ -24,7 +27,7 @@ use crate::translate::remote::{self, Lost, Result, VITAL};
 use crate::translate::session::Session;
 use crate::translate::session::handlers::actions::Action;
 use crate::translate::session::processes::running;
-use crate::translate::session::thread::{Postponed, Signals};
+use crate::translate::session::thread::{Postponed, Quiet, Signals};
 
 /// A signal comes often when it was delivered so many times.
 const OFTEN: u32 = 16;
@@ -35,6 +38,10 @@ const DELIVERIES: u32 = 256;
 /// The least time that a thread runs between two signals, if it does not wait in a system call: about as long as it
 /// takes to handle one.
 const MOMENT: Duration = Duration::from_micros(25);
+
+/// So many open handlers leave that as it is; each one more doubles it, so many times at most: 1.6 s.
+const FEW_OPEN: usize = 4;
+const MOST_DOUBLINGS: usize = 16;
 
 /// A thread that was asked to stop is asked again after this time.
 const REMINDER: Duration = Duration::from_millis(2);
@@ -94,6 +101,24 @@ pub enum Claim {
 }
 
 impl Signals {
+    /// A handler interrupts the thread where its stack pointer is this.
+    pub fn interrupt(&mut self, sp: u64) {
+        self.open.retain(|before| *before > sp);
+        self.open.push(sp);
+    }
+
+    /// A handler returns to where the stack pointer is this. Whether a moment without signals ends with it.
+    fn is_over_at(&mut self, sp: u64) -> bool {
+        self.open.retain(|before| *before > sp);
+        let is_over = |quiet: &Quiet| self.open.len() <= FEW_OPEN || quiet.until <= Instant::now();
+        self.quiet.as_ref().is_some_and(is_over)
+    }
+
+    /// The least time until the next signal.
+    fn moment(&self) -> Duration {
+        MOMENT * (1 << self.open.len().saturating_sub(FEW_OPEN).min(MOST_DOUBLINGS))
+    }
+
     /// The thread gets this signal when the program can handle it. Of the standard ones, one of each kind waits: more
     /// than the kernel would let wait would come one in the handler of the other, until the stack is full.
     pub fn defer(&mut self, signal: i32, info: SignalInfo) {
@@ -194,7 +219,8 @@ impl Session<'_> {
         if arrival.in_call {
             return Ok(false);
         }
-        let is_early = has_not_run || thread.signals.signalled.is_some_and(|since| since.elapsed() < MOMENT);
+        let is_early =
+            has_not_run || thread.signals.signalled.is_some_and(|since| since.elapsed() < thread.signals.moment());
         let info = if is_early || waits { Some(ptrace::signal_info(tid)?) } else { None };
         let Some(info) = info else {
             thread.signals.early = 0;
@@ -203,8 +229,9 @@ impl Session<'_> {
         // Signals that waited until they were no longer blocked come before anything else is done.
         thread.signals.early += 1;
         let early = thread.signals.early;
+        let is_deep = thread.signals.open.len() > FEW_OPEN + MOST_EARLY as usize;
         let alone = || self.threads.values().filter(|thread| !thread.has_ended()).count() == 1;
-        if !waits && (early <= MOST_EARLY || info.is_from(process) && alone()) {
+        if !waits && (early <= MOST_EARLY && !is_deep || info.is_from(process) && alone()) {
             return Ok(false);
         }
         let thread = self.threads.get_mut(&tid).ok_or(Lost::Gone)?;
@@ -215,36 +242,65 @@ impl Session<'_> {
         Ok(true)
     }
 
+    /// Sets the signals that a thread blocks, which its handler's return says.
+    pub(in crate::translate::session) fn set_mask(&mut self, tid: Tid, mask: u64) -> Result<()> {
+        let thread = self.threads.get_mut(&tid).ok_or(Lost::Gone)?;
+        let mask = match &mut thread.signals.quiet {
+            Some(quiet) => {
+                quiet.mask = mask;
+                !UNBLOCKABLE
+            }
+            None => mask,
+        };
+        Ok(ptrace::set_signal_mask(tid, mask)?)
+    }
+
     /// No signal reaches a thread from now on that could wait, until it has run for a moment: each would stop it, and
     /// where they come faster than stops are handled, it would never get on.
     fn begin_quiet(&mut self, tid: Tid, registers: &Registers) -> Result<()> {
         let mask = ptrace::signal_mask(tid)?;
         let thread = self.threads.get_mut(&tid).ok_or(Lost::Gone)?;
+        let until = Instant::now() + thread.signals.moment();
         if thread.signals.quiet.is_none() {
             ptrace::set_signal_mask(tid, !UNBLOCKABLE)?;
-            thread.signals.quiet = Some((mask, [registers.rip, registers.rsp, registers.r11]));
+            let registers = [registers.rip, registers.rsp, registers.r11];
+            thread.signals.quiet = Some(Quiet { mask, registers, until });
         }
-        self.postponed.push((Instant::now() + MOMENT, tid));
+        self.postponed.push((until, tid));
         Ok(())
     }
 
     /// A thread has stopped since we have asked it to, or for another reason: its signals come again where it has run.
     pub(in crate::translate::session) fn moment_is_over(&mut self, tid: Tid) -> Result<()> {
-        let Some((_, before)) = self.threads.get(&tid).and_then(|thread| thread.signals.quiet) else { return Ok(()) };
+        let Some(quiet) = self.threads.get(&tid).and_then(|thread| thread.signals.quiet.as_ref()) else {
+            return Ok(());
+        };
         let registers = ptrace::registers(tid)?;
         let in_call = self.translator(tid)?.space.landing(CachePc(registers.rip)).is_some();
-        if in_call || before != [registers.rip, registers.rsp, registers.r11] {
+        let is_over = quiet.until <= Instant::now();
+        if in_call || is_over && quiet.registers != [registers.rip, registers.rsp, registers.r11] {
             return self.end_quiet(tid);
         }
-        self.postponed.push((Instant::now() + MOMENT, tid));
+        if is_over {
+            self.postponed.push((Instant::now() + MOMENT, tid));
+        }
         Ok(())
+    }
+
+    /// A thread stands at the call by which a handler returns.
+    pub(in crate::translate::session) fn returns(&mut self, tid: Tid, registers: &Registers) -> Result<()> {
+        // The handler's `ret` has taken the first word off the frame.
+        let frame = Address(registers.rsp.wrapping_sub(8));
+        let sp = ptrace::read_u64(tid, frame.plus(FRAME_SP)).unwrap_or(u64::MAX);
+        let thread = self.threads.get_mut(&tid).ok_or(Lost::Gone)?;
+        if thread.signals.is_over_at(sp) { self.end_quiet(tid) } else { Ok(()) }
     }
 
     /// Signals reach this thread again, which is stopped: those first that were held back.
     pub(in crate::translate::session) fn end_quiet(&mut self, tid: Tid) -> Result<()> {
         let Some(thread) = self.threads.get_mut(&tid) else { return Ok(()) };
-        if let Some((mask, _)) = thread.signals.quiet.take() {
-            ptrace::set_signal_mask(tid, mask)?;
+        if let Some(quiet) = thread.signals.quiet.take() {
+            ptrace::set_signal_mask(tid, quiet.mask)?;
             for kept in thread.signals.postponed.iter_mut().filter(|kept| !kept.sent) {
                 kept.sent = ptrace::send(thread.process, tid, kept.signal).is_ok();
             }
@@ -315,6 +371,7 @@ impl Session<'_> {
         registers.gs_base = space.slot_address(thread.slot);
         ptrace::set_registers(tid, &registers)?;
         thread.signals.hidden_mask |= action.hides(signal);
+        thread.signals.interrupt(registers.rsp);
         if action.flags & libc::SA_RESETHAND as u32 as u64 != 0 {
             self.processes.set_action(process, signal, None);
         }
