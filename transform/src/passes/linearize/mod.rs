@@ -284,6 +284,7 @@ fn rounds<'m>(
             return left_alone.len();
         }
         let mut found = false;
+        let waits = context.waits();
         let priced = cold.map(|cold| prediction::Priced::of(cold, context));
         let mut regions = parts.regions(&flow, function);
         while let Some(region) = regions.pop() {
@@ -295,12 +296,14 @@ fn rounds<'m>(
                 .as_ref()
                 .map(|priced| priced.predict(&region.parts.iter().map(nodes).collect::<Vec<_>>(), context));
             let loss = predicted.filter(|[apart, row]| apart - row < context.threshold());
-            if !parting || convergent.is_some() || loss.is_some() {
+            let held = waits.hold_up_in_a_row(&region.parts.iter().map(|part| part.blocks.clone()).collect::<Vec<_>>());
+            if !parting || convergent.is_some() || held || loss.is_some() {
                 let at = convergent.unwrap_or_else(|| region.parts[0].entry.terminator());
                 let reason = match loss {
                     _ if !parting => Reason::LanesAgree,
-                    Some([apart, row]) if convergent.is_none() => Reason::RowsWithoutProfit { apart, row },
-                    _ => Reason::Convergent,
+                    _ if convergent.is_some() => Reason::Convergent,
+                    Some([apart, row]) if !held => Reason::RowsWithoutProfit { apart, row },
+                    _ => Reason::HeldUp,
                 };
                 context.remark("control flow".to_owned(), vec![at.place()], reason, None);
                 let mut members: Vec<Block<'m>> = blocks().collect();

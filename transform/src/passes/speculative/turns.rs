@@ -41,7 +41,7 @@ use crate::context::Context;
 use crate::flow::Flow;
 use crate::llvm::{Block, Builder, Comparison, Instruction, Value};
 use crate::passes::linearize::prepare::replace_phi;
-use crate::passes::waits::obstacle;
+use crate::waits::obstacle;
 use crate::remark::Turns;
 
 /// What is asked for.
