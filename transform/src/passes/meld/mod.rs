@@ -377,7 +377,9 @@ fn holds_up<'m>(
     let own = [0, 1].map(|side| &region.paths[side][places[side]].blocks);
     let paired = own.into_iter().flatten().flat_map(|block| block.instructions()).filter(|i| !alone.contains(i));
     let loops = own.map(|blocks| waits.loops(blocks.iter().copied()));
-    let common = waits.code(paired) | loops[0] | loops[1];
+    let goes_on_together = [0, 1].map(|side| region.paths[side][places[side]].exit);
+    let shared = if goes_on_together[0] == goes_on_together[1] { &around[0][1][..] } else { &[] };
+    let common = waits.code(paired) | loops[0] | loops[1] | waits.blocks(shared.iter().copied());
     let [front, behind] = [0, 1].map(|end| [0, 1].map(|side| waits.blocks(around[side][end].iter().copied()) | apart));
     Code::holds_up(front, common, behind)
 }
