@@ -208,6 +208,7 @@ pub(crate) struct InFunction<'m> {
     waits: Rc<RefCell<Waits<'m>>>,
     /// The members of each loop in which they do.
     turning: Vec<Vec<Block<'m>>>,
+    /// Whether lanes wait in it that could hold each other up.
     any: bool,
 }
 
@@ -218,10 +219,13 @@ impl<'m> InFunction<'m> {
         let all: Code = flow.blocks().iter().flat_map(|block| block.instructions()).map(|i| known.of(i)).collect();
         let turning = if all.tells { loops::turning(flow, loops, |i| known.of(i).tells) } else { Vec::new() };
         drop(known);
-        InFunction { waits: waits.clone(), any: all.is_wait() || !turning.is_empty(), turning }
+        // A program begins with one lane, which has none beside it there.
+        let function = flow.block(NodeId(0)).function();
+        let alone = function.name() == "main" && function.as_value().uses().is_empty();
+        InFunction { waits: waits.clone(), any: !alone && (all.is_wait() || !turning.is_empty()), turning }
     }
 
-    /// Whether lanes wait anywhere in it.
+    /// Whether lanes wait in it that could hold each other up.
     pub(crate) fn any(&self) -> bool {
         self.any
     }
