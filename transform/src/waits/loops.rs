@@ -132,3 +132,69 @@ impl<'m> Turn<'_, 'm> {
         i.is_atomic_count() && !others().any(is_of_the_same)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    use super::super::{InFunction, Waits};
+    use super::*;
+    use crate::llvm::Module;
+
+    /// Whether lanes wait for others in a loop of these lines, which end with a branch to `%on` or `%again`.
+    fn waits(body: &str) -> bool {
+        let text = format!(
+            "@x = global i32 0\n@y = global i32 0\ndeclare i32 @pthread_mutex_trylock(ptr)\n\
+             declare i32 @unknown()\n\
+             define internal i32 @is_set() noinline {{\n  %v = load volatile i32, ptr @x\n  ret i32 %v\n}}\n\
+             define void @f(i32 %n) {{\nentry:\n  br label %again\nagain:\n\
+             %i = phi i32 [ 0, %entry ], [ %more, %last ]\n{body}\nlast:\n  %more = add i32 %i, 1\n\
+             br label %again\non:\n  ret void\n}}\n"
+        );
+        let module = Module::parse(text.as_bytes(), "loop.ll").unwrap();
+        let flow = Flow::of(module.functions()[1]);
+        let waits = Rc::new(RefCell::new(Waits::default()));
+        InFunction::of(&waits, &flow, &Loops::of(flow.graph())).any()
+    }
+
+    #[test]
+    fn loops_that_are_left_by_what_another_lane_writes_wait() {
+        let leave = "%c = icmp eq i32 %v, 0\nbr i1 %c, label %on, label %last";
+        for read in [
+            "%v = atomicrmw xchg ptr @x, i32 1 acquire",
+            "%v = load volatile i32, ptr @x",
+            "%v = load atomic i32, ptr @x acquire, align 4",
+            "%p = cmpxchg ptr @x, i32 0, i32 1 acquire monotonic\n%v = extractvalue { i32, i1 } %p, 0",
+            "%v = call i32 @is_set()",
+            "%v = call i32 @pthread_mutex_trylock(ptr @x)",
+            "%v = call i32 asm sideeffect \"xchg $0, ($1)\", \"=r,r,~{memory}\"(ptr @x)",
+            // As many as it adds it takes away again.
+            "%v = atomicrmw add ptr @x, i32 1 acquire\n%u = atomicrmw sub ptr @x, i32 1 acquire",
+            "%v = atomicrmw add ptr @x, i32 0 acquire",
+        ] {
+            assert!(waits(&format!("{read}\n{leave}")), "{read}");
+        }
+        // By a branch in it, which chooses what is asked at the end.
+        assert!(waits(
+            "%v = load volatile i32, ptr @x\n%c = icmp eq i32 %v, 0\nbr i1 %c, label %a, label %b\n\
+             a:\nbr label %b\nb:\n%go = phi i1 [ true, %a ], [ false, %again ]\nbr i1 %go, label %on, label %last"
+        ));
+    }
+
+    #[test]
+    fn loops_that_end_whatever_others_do_wait_for_nobody() {
+        for read in [
+            // A volatile or atomic access by which the loop is not left.
+            "%v = load volatile i32, ptr @x\nstore i32 %v, ptr @y\n%c = icmp eq i32 %i, %n",
+            "%v = atomicrmw xchg ptr @x, i32 1 acquire\n%c = icmp eq i32 %i, %n",
+            // The next item.
+            "%v = atomicrmw add ptr @x, i32 1 monotonic\n%c = icmp sge i32 %v, %n",
+            // What is not known.
+            "%v = call i32 @unknown()\n%c = icmp sge i32 %v, %n",
+            "%v = load i32, ptr @x\n%c = icmp sge i32 %v, %n",
+        ] {
+            assert!(!waits(&format!("{read}\nbr i1 %c, label %on, label %last")), "{read}");
+        }
+    }
+}

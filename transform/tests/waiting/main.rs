@@ -63,7 +63,7 @@ fn check(seeds: Range<u64>) -> (BTreeMap<&'static str, [usize; 2]>, Vec<String>)
     let names: Vec<String> = seeds.map(|seed| format!("f{seed}")).collect();
     let live: Vec<&String> = names.iter().filter(|name| hangs(&plain, name, 24).is_none()).collect();
     let (mut counts, mut wrong) = (BTreeMap::new(), Vec::new());
-    println!("{} of {} hang in no order", live.len(), names.len());
+    assert!(live.len() * 2 > names.len(), "{} of {} functions hang in no order", live.len(), names.len());
     for pass in PASSES {
         let mut after = Module::parse(&text, "random.ll").unwrap();
         let remarks = Pipeline::parse(pass).unwrap().run(&mut after).unwrap();
@@ -92,7 +92,6 @@ fn hold(seeds: Range<u64>) {
     let (counts, wrong) = check(seeds);
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     // Each changes functions; and each but the one whose arms have no calls leaves some for what lanes wait for.
-    println!("{counts:?}");
     assert!(counts.values().all(|[changed, _]| *changed > 0), "{counts:?}");
     let waits = counts.iter().filter(|(pass, _)| !pass.starts_with("branch-fusion"));
     assert!(waits.into_iter().all(|(_, [_, left])| *left > 0), "{counts:?}");
@@ -100,28 +99,13 @@ fn hold(seeds: Range<u64>) {
 
 #[test]
 fn no_pass_makes_lanes_wait_for_ever() {
-    hold(0..600);
+    hold(0..400);
 }
 
 #[test]
-#[ignore = "a minute: scripts/check-waits and cargo test -p transform --test waiting -- --ignored run it"]
+#[ignore = "three minutes: cargo test -p transform --test waiting -- --ignored"]
 fn no_pass_makes_lanes_of_many_functions_wait_for_ever() {
-    for turn in 1..40 {
+    for turn in 1..13 {
         hold(turn * 1000..(turn + 1) * 1000);
     }
-}
-
-#[test]
-#[ignore = "shows one"]
-fn show() {
-    let seed: u64 = std::env::var("SEED").unwrap().parse().unwrap();
-    let pass = std::env::var("PASS").unwrap();
-    let text = functions(seed..seed + 1);
-    let mut after = Module::parse(&text, "random.ll").unwrap();
-    let text = String::from_utf8(text).unwrap();
-    println!("{}", &text[text.find(&format!("define void @f{seed}")).unwrap()..]);
-    let remarks = Pipeline::parse(&pass).unwrap().run(&mut after).unwrap();
-    remarks.iter().for_each(|remark| println!("{remark}"));
-    let text = after.to_text();
-    println!("{}", &text[text.find(&format!("define void @f{seed}")).unwrap()..]);
 }
