@@ -13,8 +13,7 @@
 //! may lanes go on that wait at the common place together, if one of them has what another waits for. [`Code`] says of
 //! a piece of code what there is of this in it, and [`Code::holds_up`] puts the pieces together. It goes by what is
 //! known: calls by their names ([`names`]), functions of the module by what is in them, and loops that are left by what
-//! another lane writes ([`loops`]). A call of what is not known is taken to return by itself, and to end the wait of
-//! others.
+//! another lane writes ([`loops`]). A call of what is not known is taken to return by itself, and to end no wait.
 
 mod loops;
 mod names;
@@ -153,7 +152,7 @@ pub(crate) struct Waits<'m> {
     /// By function: what is in it and in what it calls. None as long as nobody asked.
     functions: Option<FxHashMap<Function<'m>, Code>>,
     /// What is known of functions that the module only declares.
-    named: FxHashMap<Value<'m>, Option<Code>>,
+    named: FxHashMap<Value<'m>, Code>,
 }
 
 impl<'m> Waits<'m> {
@@ -285,7 +284,7 @@ fn is_note(callee: Value<'_>) -> bool {
 /// What an instruction has to do with waiting; an error is the function that it calls, which decides.
 fn of_instruction<'m>(
     i: Instruction<'m>,
-    named: &mut FxHashMap<Value<'m>, Option<Code>>,
+    named: &mut FxHashMap<Value<'m>, Code>,
 ) -> Result<Code, Function<'m>> {
     let none = Code::default();
     let both = Code { frees: true, tells: true, ..none };
@@ -301,10 +300,8 @@ fn of_instruction<'m>(
             if let Some(function) = callee.as_defined_function() {
                 return Err(function);
             }
-            let by_name = || callee.is_function().then(|| names::known(&callee.name())).flatten();
-            let known = *named.entry(callee).or_insert_with(by_name);
-            let returns = callee.is_intrinsic() || i.call_has("willreturn") || i.call_has("nosync");
-            known.unwrap_or(Code { frees: !returns && i.memory_effects() != Some(0), ..none })
+            let by_name = || if callee.is_function() { names::known(&callee.name()) } else { none };
+            *named.entry(callee).or_insert_with(by_name)
         }
         _ => none,
     })
@@ -313,7 +310,7 @@ fn of_instruction<'m>(
 /// What is in each function of a module and in what it calls.
 fn of_functions<'m>(
     module: &'m Module,
-    named: &mut FxHashMap<Value<'m>, Option<Code>>,
+    named: &mut FxHashMap<Value<'m>, Code>,
 ) -> FxHashMap<Function<'m>, Code> {
     let functions = module.functions();
     let numbers: FxHashMap<Function<'_>, usize> = functions.iter().enumerate().map(|(i, f)| (*f, i)).collect();

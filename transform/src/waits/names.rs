@@ -1,4 +1,4 @@
-//! Functions of libraries by which lanes wait for others, and those that are known to return whatever others do.
+//! Functions of libraries by which lanes wait for others, and those that end such waits.
 
 use super::Code;
 
@@ -79,29 +79,52 @@ const TELLS: &[&str] = &[
     "omp_test_nest_lock",
 ];
 
-/// Those that neither wait nor end the wait of others. The C library's locks on files are given back where they are
-/// taken.
-const RETURNS: &[&str] = &[
-    "printf", "fprintf", "vprintf", "vfprintf", "sprintf", "snprintf", "vsnprintf", "puts", "putchar", "fputs", "fputc",
-    "putc", "fwrite", "fread", "fflush", "perror", "scanf", "fscanf", "sscanf", "fgets", "getc", "rand", "srand",
-    "rand_r", "random", "drand48", "erand48", "lrand48", "exit", "abort", "__assert_fail", "malloc", "calloc", "realloc",
-    "free", "posix_memalign", "aligned_alloc", "_Znwm", "_Znam", "_ZdlPv", "_ZdaPv", "_ZdlPvm", "_ZdaPvm", "clock",
-    "time", "clock_gettime", "gettimeofday", "qsort", "getenv", "omp_get_thread_num", "omp_get_num_threads",
-    "omp_get_wtime", "__kmpc_global_thread_num", "pthread_self", "sched_yield", "pthread_yield",
+/// Those that end the wait of others.
+const FREES: &[&str] = &[
+    "pthread_mutex_unlock",
+    "pthread_spin_unlock",
+    "pthread_rwlock_unlock",
+    "pthread_cond_signal",
+    "pthread_cond_broadcast",
+    "pthread_exit",
+    "sem_post",
+    "mtx_unlock",
+    "cnd_signal",
+    "cnd_broadcast",
+    "thrd_exit",
+    "funlockfile",
+    "GOMP_critical_end",
+    "GOMP_critical_name_end",
+    "GOMP_atomic_end",
+    "GOMP_ordered_end",
+    "GOMP_doacross_post",
+    "GOMP_doacross_ull_post",
+    "__kmpc_end_critical",
+    "__kmpc_end_ordered",
+    "__kmpc_end_reduce",
+    "__kmpc_end_reduce_nowait",
+    "__kmpc_doacross_post",
+    "__kmpc_unset_lock",
+    "__kmpc_unset_nest_lock",
+    "omp_unset_lock",
+    "omp_unset_nest_lock",
+    "_ZNSt18condition_variable10notify_oneEv",
+    "_ZNSt18condition_variable10notify_allEv",
+    "__cxa_guard_release",
 ];
 
-/// What the function of this name has to do with waiting, where that is known.
-pub(super) fn known(name: &str) -> Option<Code> {
+/// What the function of this name has to do with waiting.
+pub(super) fn known(name: &str) -> Code {
     let none = Code::default();
     // The C library has names with underscores in front, too.
     let plain = name.trim_start_matches('_');
     let is_in = |list: &[&str]| list.contains(&name) || list.contains(&plain);
     match () {
-        () if is_in(WAITS) => Some(Code { waits: true, ..none }),
-        () if is_in(WAITS_AND_FREES) => Some(Code { waits: true, frees: true, ..none }),
-        () if is_in(MEETS) => Some(Code { meets: true, ..none }),
-        () if is_in(TELLS) => Some(Code { tells: true, ..none }),
-        () if is_in(RETURNS) => Some(none),
-        () => None,
+        () if is_in(WAITS) => Code { waits: true, ..none },
+        () if is_in(WAITS_AND_FREES) => Code { waits: true, frees: true, ..none },
+        () if is_in(MEETS) => Code { meets: true, ..none },
+        () if is_in(TELLS) => Code { tells: true, ..none },
+        () if is_in(FREES) => Code { frees: true, ..none },
+        () => none,
     }
 }
