@@ -32,7 +32,8 @@
 //!
 //! # Limitation
 //! Operands are not joined by phis, as registers are not by a code generator's tail merging. Calls are merged when all
-//! arguments are the same, volatile and atomic accesses never.
+//! arguments are the same, volatile and atomic accesses never. The common end begins behind what would hold up lanes
+//! that wait for each other (`crate::waits`): a lock that both arms took is given back in each.
 //!
 //! Source: the tail merging (cross jumping) of compilers, here as a baseline of the paper that `fcs` implements.
 

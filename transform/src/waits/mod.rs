@@ -72,13 +72,12 @@ impl Code {
         self.is_wait() && (other.frees || other.meets)
     }
 
-    /// Whether lanes of two sides could hold each other up by a new common place: `front` is what those of each side run
-    /// in front of it, `common` what they run together there, `behind` what those of each side run from there up to
-    /// where they would have met otherwise.
+    /// Whether lanes of two sides could hold each other up by a new common place: `front` is what those of each side
+    /// run in front of it, `common` what they run together there, `behind` what those of each side run from there up
+    /// to where they would have met otherwise.
     pub(crate) fn holds_up(front: [Code; 2], common: Code, behind: [Code; 2]) -> bool {
         let rest = common | behind[0] | behind[1];
-        common.waits && rest.waits_for_itself()
-            || (0..2).any(|side| front[side].waits_for(common | behind[1 - side]))
+        common.waits && rest.waits_for_itself() || (0..2).any(|side| front[side].waits_for(common | behind[1 - side]))
     }
 
     /// Whether lanes that run it together could hold each other up, where some ran it before others.
@@ -282,10 +281,7 @@ fn is_note(callee: Value<'_>) -> bool {
 }
 
 /// What an instruction has to do with waiting; an error is the function that it calls, which decides.
-fn of_instruction<'m>(
-    i: Instruction<'m>,
-    named: &mut FxHashMap<Value<'m>, Code>,
-) -> Result<Code, Function<'m>> {
+fn of_instruction<'m>(i: Instruction<'m>, named: &mut FxHashMap<Value<'m>, Code>) -> Result<Code, Function<'m>> {
     let none = Code::default();
     let both = Code { frees: true, tells: true, ..none };
     Ok(match i.opcode() {
@@ -308,10 +304,7 @@ fn of_instruction<'m>(
 }
 
 /// What is in each function of a module and in what it calls.
-fn of_functions<'m>(
-    module: &'m Module,
-    named: &mut FxHashMap<Value<'m>, Code>,
-) -> FxHashMap<Function<'m>, Code> {
+fn of_functions<'m>(module: &'m Module, named: &mut FxHashMap<Value<'m>, Code>) -> FxHashMap<Function<'m>, Code> {
     let functions = module.functions();
     let numbers: FxHashMap<Function<'_>, usize> = functions.iter().enumerate().map(|(i, f)| (*f, i)).collect();
     // A node before all, from which none leads on, so that there is one where a module has no functions.

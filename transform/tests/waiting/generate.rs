@@ -1,6 +1,6 @@
-//! Random functions whose lanes wait for each other, as LLVM IR text, with variables in memory: locks, whose loops stand
-//! in the code or in functions of their own, and flags; in the arms of branches, in loops that are left early, and
-//! behind short circuits.
+//! Random functions whose lanes wait for each other, as LLVM IR text, with variables in memory: locks, whose loops
+//! stand in the code or in functions of their own, and flags; in the arms of branches, in loops that are left early,
+//! and behind short circuits.
 
 use std::fmt::Write;
 

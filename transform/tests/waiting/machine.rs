@@ -112,7 +112,8 @@ impl<'m> Warp<'_, 'm> {
                 continue;
             }
             let (block, lanes) = (group.block, group.lanes.clone());
-            let (phis, rest): (Vec<Instruction<'m>>, Vec<Instruction<'m>>) = code.blocks[block.index()].iter().partition(|i| i.is_phi());
+            let (phis, rest): (Vec<Instruction<'m>>, Vec<Instruction<'m>>) =
+                code.blocks[block.index()].iter().partition(|i| i.is_phi());
             for &lane in &lanes {
                 let read: Vec<_> = phis
                     .iter()

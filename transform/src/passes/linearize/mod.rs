@@ -58,7 +58,9 @@
 //! that would become more than `growth` times it by estimate (`estimate.rs`) are left, their switches included. So are
 //! functions with exceptions, jumps to addresses of blocks, `setjmp` or calls that must be jumps, and those in which a
 //! switch decides about a call that must not depend on more branches than before (`convergent`: barriers of GPUs); and
-//! regions with such calls, and what lies around them. Each has a remark. A switch costs a comparison for each target.
+//! regions with such calls, and what lies around them. So are regions in which lanes wait for what others do in them
+//! (`crate::waits`): in a row they would be held for each other. Each has a remark. A switch costs a comparison for
+//! each target.
 //! The optimiser would turn the result back into something close to the original. So the pass has to run last, and
 //! `lockstep cc` makes code generation keep the branches of a file in which something was linearized. The prediction
 //! knows no trip counts, and not whether lanes part at all; and it is of the machine's meetings alone: that a row lets

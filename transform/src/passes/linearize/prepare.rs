@@ -43,10 +43,7 @@ pub(crate) fn convergent_in(function: Function<'_>) -> Option<(Instruction<'_>, 
 
 /// Whether lanes of the function could hold each other up by waiting, with the end of its first block: where lanes meet
 /// in it becomes another.
-pub(crate) fn held_up<'m>(
-    function: Function<'m>,
-    waits: &Rc<RefCell<Waits<'m>>>,
-) -> Option<(Instruction<'m>, Reason)> {
+pub(crate) fn held_up<'m>(function: Function<'m>, waits: &Rc<RefCell<Waits<'m>>>) -> Option<(Instruction<'m>, Reason)> {
     let flow = Flow::of(function);
     let waits = InFunction::of(waits, &flow, &Loops::of(flow.graph()));
     waits.hold_up_anywhere(function.blocks()).then(|| (function.entry().terminator(), Reason::HeldUp))

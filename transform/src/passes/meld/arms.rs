@@ -90,9 +90,7 @@ pub(super) fn split<'m>(context: &mut Context<'m>) -> Split<'m> {
         }
         let open: Vec<Block<'m>> =
             both.into_iter().filter(|arm| subgraph_at(&analyses, flow.node(*arm)).is_err()).collect();
-        match ways_out(&analyses, &waits, node, both)
-            .filter(|ways| !open.is_empty() && ways.are_apart_from(&taken))
-        {
+        match ways_out(&analyses, &waits, node, both).filter(|ways| !open.is_empty() && ways.are_apart_from(&taken)) {
             Some(out) => {
                 taken.extend(out.inside.iter().chain(&out.targets));
                 ways.push(out);

@@ -33,8 +33,9 @@
 //!    choices, branches and their barriers, for x86-64 by way of the processor's instructions (`cost/on_gpu.rs`); for
 //!    a GPU's code also what loads and stores take ([`traffic`]). A pair that does not save more than the time of an
 //!    instruction and a twentieth is left unchanged, whatever its score. So is one in front of which, or in which,
-//!    lanes of one side alone make a call that may wait for others ([`Waits`]): those could be held where both sides
-//!    meet, with a lock, or before a barrier.
+//!    lanes of one side alone make a call that may wait for others (`crate::waits`): those could be held where
+//!    both sides meet, with a lock, or before a barrier. And so is one where they wait in a loop, or which has a lock
+//!    that both sides take.
 //! 4. [`surgery`]. Values from outside of both subgraphs meet in phis before the melded one; after it the paths part
 //!    again, unless both go on to one block.
 //! 5. Again, until nothing is left that can be melded; regions inside of others come after them. Then once more with
@@ -357,7 +358,8 @@ fn around_pair<'m>(
         let path = &region.paths[side];
         let own = &path[places[side]];
         let taken = behind[side].checked_sub(1).map_or(&[][..], |last| &path[last].blocks);
-        let begins: Vec<NodeId> = taken.iter().chain(&own.blocks).map(|&block| flow.node(block)).chain([head]).collect();
+        let begins: Vec<NodeId> =
+            taken.iter().chain(&own.blocks).map(|&block| flow.node(block)).chain([head]).collect();
         let before = reached(graph.predecessors(own.entry), &begins, |node| graph.predecessors(node));
         let after = reached(&[own.exit], &ends, |node| graph.successors(node));
         [before, after].map(|nodes| nodes.into_iter().map(|node| flow.block(node)).collect())
