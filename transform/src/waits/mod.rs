@@ -234,23 +234,13 @@ impl<'m> InFunction<'m> {
         instructions.into_iter().map(|i| waits.of(i)).collect()
     }
 
-    /// Whether lanes could hold each other up once they run parts of the code in a row, each part together.
-    pub(crate) fn hold_up_in_a_row(&self, parts: &[Vec<Block<'m>>]) -> bool {
-        let all = || self.blocks(parts.iter().flatten().copied());
-        if !self.any || !all().is_wait() {
-            return false;
-        }
-        let codes: Vec<Code> = parts.iter().map(|part| self.blocks(part.iter().copied())).collect();
-        let others = |i: usize| codes.iter().enumerate().filter(move |(j, _)| *j != i).map(|(_, code)| *code);
-        // A loop may be in no part as a whole.
-        all().waits_for_itself() || codes.iter().enumerate().any(|(i, code)| code.waits_for(others(i).collect()))
-    }
-
-    /// Whether lanes of two sides could hold each other up wherever they meet in this code.
+    /// Whether lanes could hold each other up in these blocks, wherever they come to meet in them. Barriers do not count:
+    /// a compiler copies them (workloads/linearization/heartwall), and where lanes wait at one, those below in the stack
+    /// run.
     pub(crate) fn hold_up_anywhere(&self, blocks: impl IntoIterator<Item = Block<'m>>) -> bool {
         self.any && {
             let all = self.blocks(blocks);
-            all.waits_for(all)
+            all.waits && all.frees
         }
     }
 

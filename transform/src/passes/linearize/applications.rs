@@ -199,7 +199,7 @@ fn next<'m>(
         if !closed || !fits {
             return None;
         }
-        if waits.hold_up_in_a_row(&members.iter().map(|&node| vec![flow.block(node)]).collect::<Vec<_>>()) {
+        if waits.hold_up_anywhere(members.iter().map(|&node| flow.block(node))) {
             left.push((flow.block(head), Reason::HeldUp));
             return None;
         }

@@ -298,7 +298,7 @@ fn rounds<'m>(
                 .as_ref()
                 .map(|priced| priced.predict(&region.parts.iter().map(nodes).collect::<Vec<_>>(), context));
             let loss = predicted.filter(|[apart, row]| apart - row < context.threshold());
-            let held = waits.hold_up_in_a_row(&region.parts.iter().map(|part| part.blocks.clone()).collect::<Vec<_>>());
+            let held = waits.hold_up_anywhere(blocks());
             if !parting || convergent.is_some() || held || loss.is_some() {
                 let at = convergent.unwrap_or_else(|| region.parts[0].entry.terminator());
                 let reason = match loss {
