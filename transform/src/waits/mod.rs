@@ -234,9 +234,9 @@ impl<'m> InFunction<'m> {
         instructions.into_iter().map(|i| waits.of(i)).collect()
     }
 
-    /// Whether lanes could hold each other up in these blocks, wherever they come to meet in them. Barriers do not count:
-    /// a compiler copies them (workloads/linearization/heartwall), and where lanes wait at one, those below in the stack
-    /// run.
+    /// Whether lanes could hold each other up in these blocks, wherever they come to meet in them. Barriers do not
+    /// count: a compiler copies them (workloads/linearization/heartwall), and where lanes wait at one, those below in
+    /// the stack run.
     pub(crate) fn hold_up_anywhere(&self, blocks: impl IntoIterator<Item = Block<'m>>) -> bool {
         self.any && {
             let all = self.blocks(blocks);

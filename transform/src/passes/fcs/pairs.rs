@@ -262,8 +262,11 @@ impl<'m> Round<'m> {
         }
         let common = self.waits.code([sites[0].call]);
         // Lanes that pass a call by met the others of their side behind it. They do so no more.
-        let apart = front.into_iter().chain(behind).collect::<Code>() | common;
-        Code::holds_up(front, common, behind) || bypassed && apart.waits_for(apart)
+        let all = || {
+            let nodes = reached(graph.successors(pair.branch), &ends, |node| graph.successors(node));
+            self.waits.blocks(nodes.into_iter().map(|node| self.flow.block(node)))
+        };
+        Code::holds_up(front, common, behind) || bypassed && all().waits_for(all())
     }
 
     /// How many instructions the fusion adds on each path, about: a jump on each side, the guard, a phi for each
