@@ -1,7 +1,7 @@
 //! What a pass gets besides the function: analyses, costs, settings. And what it leaves there: remarks, and what the
 //! pipeline has to repair.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 
 use flowgraph::{ControlDependence, Dominators, Graph, Loops, NodeId, PostDominators, Regions};
@@ -14,6 +14,7 @@ use crate::flow::Flow;
 use crate::llvm::{Block, Function, Slot, Value};
 use crate::spmd::{self, Class, Program};
 use crate::trips::{PredictedPlace, Trips};
+use crate::waits::{InFunction, Waits};
 use crate::{Reason, Remark, ssa};
 
 /// The least profit of a pass.
@@ -60,6 +61,7 @@ pub struct Context<'m> {
     joined: Vec<Joined<'m>>,
     variables: Vec<Slot<'m>>,
     remarks: Vec<Remark>,
+    waits: Rc<RefCell<Waits<'m>>>,
 }
 
 /// Analyses of one function at one state of its control flow.
@@ -129,6 +131,7 @@ impl<'m> Context<'m> {
             joined: Vec::new(),
             variables: Vec::new(),
             remarks: Vec::new(),
+            waits: Rc::default(),
         }
     }
 
@@ -317,6 +320,13 @@ impl<'m> Context<'m> {
     #[must_use]
     pub(crate) fn cost_of_call(&mut self, callee: Value<'m>) -> Cost {
         self.callees.of(callee)
+    }
+
+    /// Where lanes of the function may wait for others.
+    #[must_use]
+    pub(crate) fn waits(&mut self) -> InFunction<'m> {
+        let (flow, loops) = (self.flow(), self.loops());
+        InFunction::of(&self.waits, &flow, &loops)
     }
 
     /// What code costs.

@@ -1,7 +1,7 @@
 //! The control flow of a function as a graph, for the analyses of `flowgraph`.
 
 use flowgraph::{Builder, Dominators, Graph, NodeId};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::llvm::{Block, Function};
 
@@ -68,4 +68,21 @@ impl<'m> Flow<'m> {
         let only_entry = |&p: &NodeId| p == from || dominators.depth(p).is_none() || dominators.dominates(to, p);
         single && dominators.dominates(to, node) && self.graph.predecessors(to).iter().all(only_entry)
     }
+}
+
+/// The nodes from which `ways` lead on and to which they lead, up to the `ends`, which are left out.
+pub(crate) fn reached<'g>(
+    from: &[NodeId],
+    ends: &[NodeId],
+    ways: impl Fn(NodeId) -> &'g [NodeId],
+) -> FxHashSet<NodeId> {
+    let mut seen: FxHashSet<NodeId> = ends.iter().copied().collect();
+    let mut open = from.to_vec();
+    while let Some(node) = open.pop() {
+        if seen.insert(node) {
+            open.extend(ways(node));
+        }
+    }
+    ends.iter().for_each(|end| _ = seen.remove(end));
+    seen
 }

@@ -35,6 +35,7 @@ mod remark;
 pub mod spmd;
 mod ssa;
 mod trips;
+mod waits;
 pub mod wrapper;
 
 pub use context::Context;

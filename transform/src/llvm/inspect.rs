@@ -87,6 +87,16 @@ impl<'m> Instruction<'m> {
         accesses && unsafe { LLVMGetOrdering(self.raw()) != LLVMAtomicOrdering::LLVMAtomicOrderingNotAtomic }
     }
 
+    /// Whether it adds a constant to memory, or takes one from it, in one step: another number than 0.
+    #[must_use]
+    pub(crate) fn is_atomic_count(self) -> bool {
+        use llvm_sys::LLVMAtomicRMWBinOp::{LLVMAtomicRMWBinOpAdd, LLVMAtomicRMWBinOpSub};
+        // SAFETY: the question is put to such operations only.
+        self.opcode() == Opcode::LLVMAtomicRMW
+            && matches!(unsafe { LLVMGetAtomicRMWBinOp(self.raw()) }, LLVMAtomicRMWBinOpAdd | LLVMAtomicRMWBinOpSub)
+            && self.operand(1).as_number().is_some_and(|number| number != 0)
+    }
+
     /// Whether it has metadata of this kind, such as `invariant.load`.
     #[must_use]
     pub(crate) fn has_metadata(self, kind: &str) -> bool {

@@ -12,4 +12,3 @@ pub(crate) mod spill;
 pub(crate) mod split_nodes;
 pub(crate) mod structurizecfg;
 pub(crate) mod tail_merge;
-mod waits;

@@ -31,10 +31,13 @@
 //! # Limitation
 //! The size may grow exponentially: a function stops growing at `growth` times its instructions, with a remark, and is
 //! left as it is then. So is one that takes too many steps.
-//! Functions with exceptions and the like are left, as `linearize` leaves them. The order of copies is our own, since
+//! Functions with exceptions and the like are left, as `linearize` leaves them, and those in which lanes wait for what
+//! others do in them. The order of copies is our own, since
 //! the paper leaves it open in part; copies that neighbours could share are not shared.
 //!
 //! Source: Zhang and D'Hollander, *Using hammock graphs to structure programs*, IEEE TSE 30(4), 2004.
+
+use std::rc::Rc;
 
 use flowgraph::{DepthFirst, Graph, LoopId, Loops, NodeId};
 use parameters::Settings;
@@ -65,6 +68,7 @@ pub(crate) const ENTRY: Pass = Pass {
 /// Structures functions one by one.
 fn run(module: &mut Module, settings: &Settings) -> Vec<Remark> {
     let mut remarks = Vec::new();
+    let waits = Rc::default();
     for function in module.functions_to_optimise() {
         let switches = prepare::switches(function);
         if switches.is_empty() && is_structured(&Flow::of(function)) {
@@ -74,8 +78,8 @@ fn run(module: &mut Module, settings: &Settings) -> Vec<Remark> {
             let all = || function.blocks().into_iter().flat_map(Block::instructions);
             all().find(|i| !i.can_be_copied() && !i.is_terminator()).map(|i| (i, Reason::NoMerge))
         };
-        let convergent = || prepare::convergent_in(function);
-        if let Some((at, reason)) = prepare::obstacle(function).or_else(convergent).or_else(uncopied) {
+        let together = || prepare::convergent_in(function).or_else(|| prepare::held_up(function, &waits));
+        if let Some((at, reason)) = prepare::obstacle(function).or_else(together).or_else(uncopied) {
             remarks.push(remark(NAME, function.name(), vec![at.place()], reason));
             continue;
         }

@@ -30,6 +30,8 @@
 //!
 //! Source: LLVM 19, `llvm/lib/Transforms/Scalar/StructurizeCFG.cpp`.
 
+use std::rc::Rc;
+
 use parameters::Settings;
 
 use super::linearize::{GROWTH, estimate, is_structured, prepare};
@@ -56,12 +58,14 @@ fn run(module: &mut Module, settings: &Settings) -> Vec<Remark> {
     let mut remarks = Vec::new();
     let mut changed: Vec<(String, Split)> = Vec::new();
     let functions = module.functions_to_optimise();
+    let waits = Rc::default();
     for function in functions {
         let switches = prepare::switches(function);
         if switches.is_empty() && is_structured(&Flow::of(function)) {
             continue;
         }
-        if let Some((at, reason)) = prepare::obstacle(function).or_else(|| prepare::convergent_in(function)) {
+        let together = || prepare::convergent_in(function).or_else(|| prepare::held_up(function, &waits));
+        if let Some((at, reason)) = prepare::obstacle(function).or_else(together) {
             remarks.push(remark(NAME, function.name(), vec![at.place()], reason));
             continue;
         }

@@ -32,23 +32,25 @@
 //!
 //! # Limitation
 //! Operands are not joined by phis, as registers are not by a code generator's tail merging. Calls are merged when all
-//! arguments are the same, volatile and atomic accesses never.
+//! arguments are the same, volatile and atomic accesses never. The common end begins behind what would hold up lanes
+//! that wait for each other (`crate::waits`): a lock that both arms took is given back in each.
 //!
 //! Source: the tail merging (cross jumping) of compilers, here as a baseline of the paper that `fcs` implements.
 
 use std::collections::BinaryHeap;
 use std::rc::Rc;
 
-use flowgraph::Dominators;
+use flowgraph::{Dominators, NodeId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::Place;
 use crate::alike;
 use crate::context::{Context, ONLY_DIVERGENT, THRESHOLD};
-use crate::flow::Flow;
+use crate::flow::{Flow, reached};
 use crate::llvm::{Block, Function, Instruction, Opcode, Value};
 use crate::pass::{Pass, Run};
 use crate::remark::Reason;
+use crate::waits::{Code, InFunction};
 
 /// So many arms of a join are compared with each other: each with each, so that the time grows with the square.
 const MOST_ARMS: usize = 32;
@@ -83,7 +85,14 @@ fn run<'m>(function: &mut Function<'m>, context: &mut Context<'m>) {
             break;
         }
         let merged = merge(&tail);
+        tails.together.made.insert(merged, tail.arms[0]);
         tails.merged(&tail, merged, context);
+    }
+    let mut held = std::mem::take(&mut tails.together.held);
+    held.sort_by_key(|places| format!("{places:?}"));
+    held.dedup();
+    for places in held {
+        context.remark("arms that end alike".to_owned(), places.to_vec(), Reason::HeldUp, None);
     }
     for places in std::mem::take(&mut tails.together.left) {
         context.remark("arms that end alike".to_owned(), places.to_vec(), Reason::LanesAgree, None);
@@ -126,13 +135,57 @@ struct Together<'m> {
     dominators: Rc<Dominators>,
     /// Where arms were left for that: the places of their ends.
     left: Vec<[Option<Place>; 2]>,
+    waits: InFunction<'m>,
+    /// Blocks made by merges, by an arm that leads there.
+    made: FxHashMap<Block<'m>, Block<'m>>,
+    /// Where more is alike than lanes may do together, as they could hold each other up: the places of its beginning.
+    held: Vec<[Option<Place>; 2]>,
 }
 
 impl<'m> Together<'m> {
     fn of(context: &mut Context<'m>) -> Together<'m> {
-        let (flow, dominators) = (context.flow(), context.dominators());
+        let (flow, dominators, waits) = (context.flow(), context.dominators(), context.waits());
         let least = context.threshold() + context.costs().jump();
-        Together { asked: context.only_divergent(), least, flow, dominators, left: Vec::new() }
+        let (made, left, held) = (FxHashMap::default(), Vec::new(), Vec::new());
+        Together { asked: context.only_divergent(), least, flow, dominators, left, waits, made, held }
+    }
+
+    /// What lanes run between where they part and the ends of these two arms, the arms left out.
+    fn front(&self, arms: [Block<'m>; 2]) -> Code {
+        let graph = self.flow.graph();
+        let node = |mut arm: Block<'m>| {
+            while let Some(&from) = self.made.get(&arm) {
+                arm = from;
+            }
+            self.flow.find(arm)
+        };
+        let [Some(one), Some(other)] = arms.map(node) else { return Code::default() };
+        let ends: Vec<NodeId> = self.dominators.nearest_common(one, other).into_iter().chain([one, other]).collect();
+        let from: Vec<NodeId> = [one, other].iter().flat_map(|&arm| graph.predecessors(arm)).copied().collect();
+        let nodes = reached(&from, &ends, |node| graph.predecessors(node));
+        self.waits.blocks(nodes.into_iter().map(|node| self.flow.block(node)))
+    }
+
+    /// How many of these pairs lanes may do together without holding each other up.
+    fn harmless(&self, arms: [Block<'m>; 2], matched: &[[Instruction<'m>; 2]]) -> usize {
+        if !self.waits.any() || matched.is_empty() {
+            return matched.len();
+        }
+        let front = self.front(arms);
+        let ways = [0, 1].map(|side| {
+            let mut rest = arms[side].instructions();
+            rest.truncate(rest.iter().position(|i| *i == matched[matched.len() - 1][side]).unwrap_or(rest.len()));
+            rest
+        });
+        let holds_up = |count: usize| {
+            let (common, rest) = matched.split_at(count);
+            let common = self.waits.code(common.iter().map(|pair| pair[0]));
+            let front = [0, 1].map(|side| {
+                front | self.waits.code(ways[side].iter().copied().chain(rest.iter().map(|pair| pair[side])))
+            });
+            Code::holds_up(front, common, [Code::default(); 2])
+        };
+        (0..=matched.len()).rev().find(|&count| !holds_up(count)).unwrap_or(0)
     }
 }
 
@@ -209,9 +262,9 @@ fn longest_tail<'m>(join: Block<'m>, together: &mut Together<'m>, context: &Cont
     let mut best: Option<Tail> = None;
     for (i, &one) in arms.iter().enumerate() {
         for &other in &arms[i + 1..] {
-            let matched = common_end(join, [one, other]);
+            let matched = common_end(join, [one, other], together);
             if matched.len() > best.as_ref().map_or(0, |b| b.matched.len()) {
-                let Together { asked, least, flow, dominators, left } = &mut *together;
+                let Together { asked, least, flow, dominators, left, .. } = &mut *together;
                 let asks = *asked && matched.len() as i64 >= *least;
                 if asks && context.lanes_stay_together(flow, dominators, [one, other]) {
                     let [a, b] = matched.last().copied().unwrap_or([one.terminator(), other.terminator()]);
@@ -227,7 +280,7 @@ fn longest_tail<'m>(join: Block<'m>, together: &mut Together<'m>, context: &Cont
 
 /// The matched instructions, the last first. An instruction is taken for the same as its counterpart before its
 /// operands were looked at; where they turn out not to be, the match ends before the first use.
-fn common_end<'m>(join: Block<'m>, arms: [Block<'m>; 2]) -> Vec<[Instruction<'m>; 2]> {
+fn common_end<'m>(join: Block<'m>, arms: [Block<'m>; 2], together: &mut Together<'m>) -> Vec<[Instruction<'m>; 2]> {
     let bodies = arms.map(|arm| {
         let mut body: Vec<_> = arm.instructions().into_iter().filter(|i| !i.is_phi() && !i.begins_handler()).collect();
         body.pop();
@@ -237,8 +290,17 @@ fn common_end<'m>(join: Block<'m>, arms: [Block<'m>; 2]) -> Vec<[Instruction<'m>
     let mut matched: Vec<_> = pairs.take_while(|[a, b]| alike::instructions(*a, *b)).collect();
     // Shorter until each operand of a matched instruction is the same, or matched too, and each result is used in the
     // tail or joined.
-    while let Some(bad) = first_fault(join, arms, &matched) {
-        matched.truncate(bad);
+    let cut = |matched: &mut Vec<_>| {
+        while let Some(bad) = first_fault(join, arms, matched) {
+            matched.truncate(bad);
+        }
+    };
+    cut(&mut matched);
+    let harmless = together.harmless(arms, &matched);
+    if harmless < matched.len() {
+        together.held.push(matched[harmless].map(Instruction::place));
+        matched.truncate(harmless);
+        cut(&mut matched);
     }
     matched
 }

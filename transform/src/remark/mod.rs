@@ -157,6 +157,8 @@ pub enum Reason {
     VersionsOfCode,
     /// Left: lanes of one arm alone may wait for others in front of what would be one.
     WaitsApart,
+    /// Left: lanes would be held, and others may wait for what those do later.
+    HeldUp,
     /// Left: a part of an arm is no subgraph that can be melded.
     NoSubgraph(Unmeldable),
     /// Left: all lanes go the same way.

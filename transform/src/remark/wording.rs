@@ -75,6 +75,10 @@ impl fmt::Display for Reason {
                 "lanes of one side would wait here for the other's, which may wait for them in a call before: for a \
                  lock, or at a barrier"
             }
+            Reason::HeldUp => {
+                "lanes would be held here while others wait for what those do later: give a lock back, come to a \
+                 barrier, or end a loop by what they write"
+            }
             Reason::MeldTooLarge => "the subgraphs are too large to be compared",
             Reason::NoSubgraph(why) => return write!(f, "{why}"),
             Reason::Attribute(name) => return write!(f, "the calls differ in the attribute {name}"),

@@ -147,6 +147,7 @@ mod tests {
             Reason::MeldTooLarge,
             Reason::VersionsOfCode,
             Reason::WaitsApart,
+            Reason::HeldUp,
             Reason::NoSubgraph(super::super::Unmeldable::LeavesEarly),
             Reason::Convergent,
             Reason::Endless,

@@ -33,7 +33,8 @@
 //! both had.
 //!
 //! # Limitation
-//! Arms of several blocks, branches without an else, and arms with calls are left unchanged.
+//! Arms of several blocks, branches without an else, and arms with calls are left unchanged. So lanes never wait for
+//! others in an arm.
 //!
 //! Source: Coutinho, Sampaio, Pereira, Meira, *Divergence analysis and optimizations*, PACT 2011, section 5, whose
 //! instruction alignment is that of Smith and Waterman; here global, since what stands before and after the best run

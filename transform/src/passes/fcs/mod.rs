@@ -47,6 +47,10 @@
 //! apart, as do calls on whose paths such a call stands: the guard would be one more branch around it, and a fused one
 //! would be made by other lanes together.
 //!
+//! Left unchanged are also calls at which lanes would be held that have what others in front of it wait for, or in
+//! which lanes of both sides would wait for each other (`crate::waits`): calls in critical sections, and of what holds
+//! one.
+//!
 //! Lanes that stay together pay for the jumps and the guard, unless the divergence analysis proves it
 //! (`only-divergent`); it sees one file, and needs thread numbers in it. Unchanged are: calls in a loop that does not
 //! contain the branch, calls that may unwind into a handler (`invoke`), tail calls that must be jumps, inline assembly,

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use flowgraph::{Dominators, Loops, NodeId};
+use flowgraph::{Dominators, Loops, NodeId, PostDominators};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::reach::Reach;
@@ -10,9 +10,10 @@ use super::sites::Site;
 use crate::alike;
 use crate::context::{Context, Convergent};
 use crate::cost::CostModel;
-use crate::flow::Flow;
+use crate::flow::{Flow, reached};
 use crate::llvm::{Block, Instruction, Opcode, Use, Value};
 use crate::remark::{GuardKind, Reason};
+use crate::waits::{Code, InFunction};
 
 /// Among how many following calls of the same function a partner is looked for: enough for any branch that a person
 /// wrote, and it keeps the work linear in functions with thousands of calls of one function.
@@ -40,7 +41,9 @@ pub(super) struct Pair {
 pub(super) struct Round<'m> {
     flow: Rc<Flow<'m>>,
     dominators: Rc<Dominators>,
+    post: Rc<PostDominators>,
     loops: Rc<Loops>,
+    waits: InFunction<'m>,
     costs: &'static dyn CostModel,
     sites: Vec<Site<'m>>,
     /// The blocks of the sites.
@@ -94,6 +97,7 @@ pub(super) enum Wanted {
 /// Pairs that cannot be fused are found for [`Wanted::All`], for remarks; the search for those costs the most.
 pub(super) fn of<'m>(context: &mut Context<'m>, sites: Vec<Site<'m>>, wanted: Wanted) -> Round<'m> {
     let (flow, dominators, loops) = (context.flow(), context.dominators(), context.loops());
+    let (post, waits) = (context.post_dominators(), context.waits());
     let mut by_callee: FxHashMap<Value<'m>, Vec<u32>> = FxHashMap::default();
     let mut callees = Vec::new();
     for (number, site) in sites.iter().enumerate() {
@@ -110,7 +114,8 @@ pub(super) fn of<'m>(context: &mut Context<'m>, sites: Vec<Site<'m>>, wanted: Wa
     let costs = context.costs();
     let convergent = Convergent::of(context);
     let pairs = Vec::new();
-    let mut round = Round { flow, dominators, loops, costs, sites, nodes, obstacles, convergent, pairs, looks };
+    let mut round =
+        Round { flow, dominators, post, loops, waits, costs, sites, nodes, obstacles, convergent, pairs, looks };
     for callee in callees {
         let numbers = &by_callee[&callee];
         if numbers.len() > 1 {
@@ -200,6 +205,9 @@ impl<'m> Round<'m> {
         if arguments.any(|(i, (a, b))| a != b && one.call.must_stay_constant(i)) {
             return Err(Reason::ConstantArgument);
         }
+        if self.waits.any() && self.holds_up(pair) {
+            return Err(Reason::HeldUp);
+        }
         let worth = if most == usize::MAX { i64::MAX } else { pair.gain - context.threshold() };
         let fusion = self.surgery(pair, most, worth)?;
         if pair.gain - fusion.fetches < context.threshold() {
@@ -230,6 +238,35 @@ impl<'m> Round<'m> {
         one.or(other).map_or(Ok(()), Err)?;
         // The fused call's guard would be one more branch around it.
         if self.convergent.is_parted_at(pair.branch) { Err(Reason::Convergent) } else { Ok(()) }
+    }
+
+    /// Whether lanes could hold each other up where both sides come together for the call.
+    fn holds_up(&self, pair: &Pair) -> bool {
+        let (graph, sites) = (self.flow.graph(), self.sites(pair));
+        let ends: Vec<NodeId> = self.post.ipdom(pair.branch).into_iter().chain([pair.branch]).collect();
+        let (mut front, mut behind, mut bypassed) = ([Code::default(); 2], [Code::default(); 2], false);
+        for (side, site) in sites.into_iter().enumerate() {
+            let home = self.node(site);
+            let before = reached(&[home], &[pair.branch], |node| graph.predecessors(node));
+            let leads_there = |node: NodeId| graph.successors(node).iter().all(|to| before.contains(to));
+            bypassed |= before.iter().any(|&node| node != home && !leads_there(node));
+            let after = reached(graph.successors(home), &ends, |node| graph.successors(node));
+            let blocks = |nodes: FxHashSet<NodeId>| {
+                nodes.into_iter().filter(|&node| node != home).map(|node| self.flow.block(node)).collect::<Vec<_>>()
+            };
+            let body = site.block.instructions();
+            let at = body.iter().position(|&i| i == site.call).unwrap_or(body.len());
+            let code = |part: &[Instruction<'m>]| self.waits.code(part.iter().copied());
+            front[side] = code(&body[..at]) | self.waits.blocks(blocks(before));
+            behind[side] = code(&body[at + 1..]) | self.waits.blocks(blocks(after));
+        }
+        let common = self.waits.code([sites[0].call]);
+        // Lanes that pass a call by met the others of their side behind it. They do so no more.
+        let all = || {
+            let nodes = reached(graph.successors(pair.branch), &ends, |node| graph.successors(node));
+            self.waits.blocks(nodes.into_iter().map(|node| self.flow.block(node)))
+        };
+        Code::holds_up(front, common, behind) || bypassed && all().waits_for(all())
     }
 
     /// How many instructions the fusion adds on each path, about: a jump on each side, the guard, a phi for each
@@ -271,12 +308,12 @@ impl<'m> Round<'m> {
         let body = site.block.instructions();
         let at = body.iter().position(|&i| i == site.call).unwrap_or(body.len());
         let rest: FxHashSet<Instruction<'m>> = body.iter().skip(at + 1).copied().collect();
-        let behind = reached(graph.successors(home), pair.branch, |node| graph.successors(node));
+        let behind = reached(graph.successors(home), &[pair.branch], |node| graph.successors(node));
         let is_behind = |u: Use<'m>| match u.needed_in() {
             Some(block) if block == site.block => u.user.is_phi() || rest.contains(&u.user),
             block => block.and_then(|block| self.flow.find(block)).is_some_and(|node| behind.contains(&node)),
         };
-        for node in reached(&[home], pair.branch, |node| graph.predecessors(node)) {
+        for node in reached(&[home], &[pair.branch], |node| graph.predecessors(node)) {
             for instruction in self.flow.block(node).instructions().into_iter().take_while(|&i| i != site.call) {
                 if instruction.type_of().is_void() || !instruction.as_value().uses().into_iter().any(is_behind) {
                     continue;
@@ -362,17 +399,4 @@ impl<'m> Round<'m> {
         }
         taken
     }
-}
-
-/// The nodes from which `ways` lead on and to which they lead, up to `end`, which is left out.
-fn reached<'g>(from: &[NodeId], end: NodeId, ways: impl Fn(NodeId) -> &'g [NodeId]) -> FxHashSet<NodeId> {
-    let mut seen: FxHashSet<NodeId> = std::iter::once(end).collect();
-    let mut open = from.to_vec();
-    while let Some(node) = open.pop() {
-        if seen.insert(node) {
-            open.extend(ways(node));
-        }
-    }
-    seen.remove(&end);
-    seen
 }

@@ -48,12 +48,13 @@ pub(super) fn is_asked(context: &mut Context<'_>) -> bool {
     !asked.is_empty()
 }
 
-/// Says why loops are left as they are.
+/// Says why code is left as it is.
 fn tell<'m>(left: Vec<(Block<'m>, Reason)>, context: &mut Context<'m>) {
     for (at, reason) in left {
+        let subject = if reason == Reason::HeldUp { "control flow" } else { "loops" };
         let places = at.instructions().into_iter().filter_map(Instruction::place);
         let place = places.filter(|place| place.line > 0).last();
-        context.remark("loops".to_owned(), vec![place], reason, None);
+        context.remark(subject.to_owned(), vec![place], reason, None);
     }
 }
 
@@ -147,7 +148,7 @@ fn next<'m>(
         split_loops_of_one_block(context);
     }
     let (flow, loops, dominators) = (context.flow(), context.loops(), context.dominators());
-    let post = context.post_dominators();
+    let (post, waits) = (context.post_dominators(), context.waits());
     let graph = flow.graph();
     let branches = |node: NodeId| graph.successors(node).len() > 1;
     let mut left = Vec::new();
@@ -196,6 +197,10 @@ fn next<'m>(
             }
         };
         if !closed || !fits {
+            return None;
+        }
+        if waits.hold_up_anywhere(members.iter().map(|&node| flow.block(node))) {
+            left.push((flow.block(head), Reason::HeldUp));
             return None;
         }
         let merged = inner.filter(|_| application == Application::MergeLoops);

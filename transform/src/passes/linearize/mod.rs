@@ -58,7 +58,9 @@
 //! that would become more than `growth` times it by estimate (`estimate.rs`) are left, their switches included. So are
 //! functions with exceptions, jumps to addresses of blocks, `setjmp` or calls that must be jumps, and those in which a
 //! switch decides about a call that must not depend on more branches than before (`convergent`: barriers of GPUs); and
-//! regions with such calls, and what lies around them. Each has a remark. A switch costs a comparison for each target.
+//! regions with such calls, and what lies around them. So are regions in which lanes wait for what others do in them
+//! (`crate::waits`): in a row they would be held for each other. Each has a remark. A switch costs a comparison for
+//! each target.
 //! The optimiser would turn the result back into something close to the original. So the pass has to run last, and
 //! `lockstep cc` makes code generation keep the branches of a file in which something was linearized. The prediction
 //! knows no trip counts, and not whether lanes part at all; and it is of the machine's meetings alone: that a row lets
@@ -284,6 +286,7 @@ fn rounds<'m>(
             return left_alone.len();
         }
         let mut found = false;
+        let waits = context.waits();
         let priced = cold.map(|cold| prediction::Priced::of(cold, context));
         let mut regions = parts.regions(&flow, function);
         while let Some(region) = regions.pop() {
@@ -295,12 +298,14 @@ fn rounds<'m>(
                 .as_ref()
                 .map(|priced| priced.predict(&region.parts.iter().map(nodes).collect::<Vec<_>>(), context));
             let loss = predicted.filter(|[apart, row]| apart - row < context.threshold());
-            if !parting || convergent.is_some() || loss.is_some() {
+            let held = waits.hold_up_anywhere(blocks());
+            if !parting || convergent.is_some() || held || loss.is_some() {
                 let at = convergent.unwrap_or_else(|| region.parts[0].entry.terminator());
                 let reason = match loss {
                     _ if !parting => Reason::LanesAgree,
-                    Some([apart, row]) if convergent.is_none() => Reason::RowsWithoutProfit { apart, row },
-                    _ => Reason::Convergent,
+                    _ if convergent.is_some() => Reason::Convergent,
+                    Some([apart, row]) if !held => Reason::RowsWithoutProfit { apart, row },
+                    _ => Reason::HeldUp,
                 };
                 context.remark("control flow".to_owned(), vec![at.place()], reason, None);
                 let mut members: Vec<Block<'m>> = blocks().collect();

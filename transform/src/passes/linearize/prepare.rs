@@ -1,10 +1,16 @@
 //! Preparation of a function before its parts are put in a row: switches become branches, and all ends become one.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use flowgraph::Loops;
 use rustc_hash::FxHashMap;
 
 use crate::alike;
+use crate::flow::Flow;
 use crate::llvm::{Binary, Block, Builder, Comparison, Function, Instruction, Opcode, Value};
 use crate::remark::Reason;
+use crate::waits::{InFunction, Waits};
 
 /// Why a function is left whatever its control flow, with the instruction that is the reason.
 pub(crate) fn obstacle<'m>(function: Function<'m>) -> Option<(Instruction<'m>, Reason)> {
@@ -33,6 +39,14 @@ pub(crate) fn obstacle<'m>(function: Function<'m>) -> Option<(Instruction<'m>, R
 /// The first call of a function that must not depend on more branches than before.
 pub(crate) fn convergent_in(function: Function<'_>) -> Option<(Instruction<'_>, Reason)> {
     function.blocks().into_iter().find_map(convergent).map(|call| (call, Reason::Convergent))
+}
+
+/// Whether lanes of the function could hold each other up by waiting, with the end of its first block: where lanes meet
+/// in it becomes another.
+pub(crate) fn held_up<'m>(function: Function<'m>, waits: &Rc<RefCell<Waits<'m>>>) -> Option<(Instruction<'m>, Reason)> {
+    let flow = Flow::of(function);
+    let waits = InFunction::of(waits, &flow, &Loops::of(flow.graph()));
+    waits.hold_up_anywhere(function.blocks()).then(|| (function.entry().terminator(), Reason::HeldUp))
 }
 
 /// Takes the permission to be tail calls from calls that do not directly precede a return. Code generation gives their

@@ -37,6 +37,7 @@ use super::region::{Analyses, can_be_moved, can_be_taken_apart, subgraph_at};
 use crate::context::Context;
 use crate::cost;
 use crate::llvm::{Block, Instruction, Opcode, Value};
+use crate::waits::InFunction;
 
 /// Arms of more blocks together are left.
 const MOST_BLOCKS: usize = 48;
@@ -70,6 +71,7 @@ pub(super) fn split<'m>(context: &mut Context<'m>) -> Split<'m> {
     let (mut arms, mut ways) = (Vec::new(), Vec::new());
     let (flow, dominators, post) = (context.flow(), context.dominators(), context.post_dominators());
     let analyses = Analyses { flow: &flow, dominators: &dominators, post: &post };
+    let waits = context.waits();
     let mut taken: FxHashSet<Block<'m>> = FxHashSet::default();
     for node in flow.graph().nodes().filter(|&node| dominators.depth(node).is_some()) {
         let head = flow.block(node);
@@ -88,7 +90,7 @@ pub(super) fn split<'m>(context: &mut Context<'m>) -> Split<'m> {
         }
         let open: Vec<Block<'m>> =
             both.into_iter().filter(|arm| subgraph_at(&analyses, flow.node(*arm)).is_err()).collect();
-        match ways_out(&analyses, node, both).filter(|ways| !open.is_empty() && ways.are_apart_from(&taken)) {
+        match ways_out(&analyses, &waits, node, both).filter(|ways| !open.is_empty() && ways.are_apart_from(&taken)) {
             Some(out) => {
                 taken.extend(out.inside.iter().chain(&out.targets));
                 ways.push(out);
@@ -113,8 +115,13 @@ impl<'m> Ways<'m> {
 }
 
 /// The two blocks to which both arms of a branch leave, where these are behind it, and nothing that lanes do together
-/// comes before all meet again.
-fn ways_out<'m>(analyses: &Analyses<'_, 'm>, head: NodeId, arms: [Block<'m>; 2]) -> Option<Ways<'m>> {
+/// comes before all meet again, and no wait of one lane for another.
+fn ways_out<'m>(
+    analyses: &Analyses<'_, 'm>,
+    waits: &InFunction<'m>,
+    head: NodeId,
+    arms: [Block<'m>; 2],
+) -> Option<Ways<'m>> {
     let Analyses { flow, dominators, post } = *analyses;
     let graph = flow.graph();
     let mut inside = FxHashSet::default();
@@ -142,6 +149,10 @@ fn ways_out<'m>(analyses: &Analyses<'_, 'm>, head: NodeId, arms: [Block<'m>; 2])
             }
             open.extend(graph.successors(node));
         }
+    }
+    post.ipdom(head).map(|meets| seen.remove(&meets));
+    if waits.hold_up_anywhere(seen.into_iter().map(|node| flow.block(node)).chain(inside.iter().copied())) {
+        return None;
     }
     let blocks = targets.map(|node| flow.block(node));
     let fixed = blocks.iter().any(|block| block.has_address() || block.is_handler());

@@ -33,8 +33,9 @@
 //!    choices, branches and their barriers, for x86-64 by way of the processor's instructions (`cost/on_gpu.rs`); for
 //!    a GPU's code also what loads and stores take ([`traffic`]). A pair that does not save more than the time of an
 //!    instruction and a twentieth is left unchanged, whatever its score. So is one in front of which, or in which,
-//!    lanes of one side alone make a call that may wait for others ([`Waits`]): those could be held where both sides
-//!    meet, with a lock, or before a barrier.
+//!    lanes of one side alone make a call that may wait for others (`crate::waits`): those could be held where
+//!    both sides meet, with a lock, or before a barrier. And so is one where they wait in a loop, or which has a lock
+//!    that both sides take.
 //! 4. [`surgery`]. Values from outside of both subgraphs meet in phis before the melded one; after it the paths part
 //!    again, unless both go on to one block.
 //! 5. Again, until nothing is left that can be melded; regions inside of others come after them. Then once more with
@@ -82,16 +83,17 @@ mod region;
 mod surgery;
 mod traffic;
 
-use flowgraph::DepthFirst;
+use flowgraph::{DepthFirst, NodeId};
 use parameters::{Parameter, Values};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::context::{Context, ONLY_DIVERGENT};
 use crate::cost::Cost;
+use crate::flow::reached;
 use crate::llvm::{Block, Function, Instruction, Value};
 use crate::pass::{Pass, Run};
-use crate::passes::waits::Waits;
 use crate::remark::{Reason, Unmeldable};
+use crate::waits::{Code, InFunction};
 
 /// So many blocks are looked at, sweep after sweep over a function and region inside of region, before it is given up:
 /// some seconds.
@@ -253,7 +255,7 @@ fn sweep<'m>(context: &mut Context<'m>, options: Options, looks: &mut usize) -> 
     let costs = context.costs();
     let whole = plan::busy_with(context);
     let mut changed: FxHashSet<Block> = FxHashSet::default();
-    let (mut left, mut waits) = (Vec::new(), Waits::default());
+    let (mut left, waits) = (Vec::new(), context.waits());
     let mut melded = 0;
     for &node in DepthFirst::of(flow.graph()).preorder() {
         // What was melded before may have new blocks behind a region that was not: its turn comes in the next sweep.
@@ -308,11 +310,14 @@ fn sweep<'m>(context: &mut Context<'m>, options: Options, looks: &mut usize) -> 
                 continue;
             }
             // Whoever waits on one side alone may wait for lanes that are held where both meet.
-            let before = [0, 1].map(|side| &region.paths[side][behind[side]..candidate.places[side]]);
-            let before = before.into_iter().flatten().flat_map(|subgraph| &subgraph.blocks);
-            let before = before.flat_map(|block| block.instructions());
+            let around = around_pair(&analyses, &region, candidate.places, behind);
+            let before = around.iter().flat_map(|[before, _]| before).flat_map(|block| block.instructions());
             if before.chain(plan.apart()).any(|i| waits.may_wait(i)) {
                 left.push(Left { first, reason: Reason::WaitsApart, gain: None });
+                continue;
+            }
+            if waits.any() && holds_up(&region, candidate.places, &plan, &around, &waits) {
+                left.push(Left { first, reason: Reason::HeldUp, gain: None });
                 continue;
             }
             let gains = plan.saved > MARGIN && plan.saved * LEAST_SHARE > plan.issued[0];
@@ -336,6 +341,49 @@ fn sweep<'m>(context: &mut Context<'m>, options: Options, looks: &mut usize) -> 
         }
     }
     (melded, left)
+}
+
+/// Of each side: the blocks in front of a pair of subgraphs, from the branch on or from the pair that was taken before,
+/// and those behind it, up to where the sides would meet otherwise.
+fn around_pair<'m>(
+    analyses: &region::Analyses<'_, 'm>,
+    region: &region::Region<'m>,
+    places: [usize; 2],
+    behind: [usize; 2],
+) -> [[Vec<Block<'m>>; 2]; 2] {
+    let (flow, graph) = (analyses.flow, analyses.flow.graph());
+    let head = flow.node(region.head);
+    let ends: Vec<NodeId> = analyses.post.ipdom(head).into_iter().chain([head]).collect();
+    [0, 1].map(|side| {
+        let path = &region.paths[side];
+        let own = &path[places[side]];
+        let taken = behind[side].checked_sub(1).map_or(&[][..], |last| &path[last].blocks);
+        let begins: Vec<NodeId> =
+            taken.iter().chain(&own.blocks).map(|&block| flow.node(block)).chain([head]).collect();
+        let before = reached(graph.predecessors(own.entry), &begins, |node| graph.predecessors(node));
+        let after = reached(&[own.exit], &ends, |node| graph.successors(node));
+        [before, after].map(|nodes| nodes.into_iter().map(|node| flow.block(node)).collect())
+    })
+}
+
+/// Whether lanes could hold each other up where both sides meet for a pair of subgraphs, or in it.
+fn holds_up<'m>(
+    region: &region::Region<'m>,
+    places: [usize; 2],
+    plan: &plan::Plan<'m>,
+    around: &[[Vec<Block<'m>>; 2]; 2],
+    waits: &InFunction<'m>,
+) -> bool {
+    let alone: FxHashSet<Instruction<'m>> = plan.apart().collect();
+    let apart = waits.code(alone.iter().copied());
+    let own = [0, 1].map(|side| &region.paths[side][places[side]].blocks);
+    let paired = own.into_iter().flatten().flat_map(|block| block.instructions()).filter(|i| !alone.contains(i));
+    let loops = own.map(|blocks| waits.loops(blocks.iter().copied()));
+    let goes_on_together = [0, 1].map(|side| region.paths[side][places[side]].exit);
+    let shared = if goes_on_together[0] == goes_on_together[1] { &around[0][1][..] } else { &[] };
+    let common = waits.code(paired) | loops[0] | loops[1] | waits.blocks(shared.iter().copied());
+    let [front, behind] = [0, 1].map(|end| [0, 1].map(|side| waits.blocks(around[side][end].iter().copied()) | apart));
+    Code::holds_up(front, common, behind)
 }
 
 /// What each function that a region's calls run takes.

@@ -41,8 +41,8 @@ use crate::context::Context;
 use crate::flow::Flow;
 use crate::llvm::{Block, Builder, Comparison, Instruction, Value};
 use crate::passes::linearize::prepare::replace_phi;
-use crate::passes::waits::obstacle;
 use crate::remark::Turns;
+use crate::waits::obstacle;
 
 /// What is asked for.
 pub(super) struct Wanted<'m> {
