@@ -158,8 +158,8 @@ fn tried(number: u64) -> (Found, String) {
 }
 
 /// Programs whose lanes were wrong without a word: first iterations apart, of a thread and of its first chunk; an
-/// iteration that ends its thread's share by itself, as its number is 0; a copy of the loop's test that none failed; and
-/// a loop that threads enter in the middle.
+/// iteration that ends its thread's share by itself, as its number is 0; a copy of the loop's test that none failed;
+/// and a loop that threads enter in the middle.
 const WERE_WRONG: [u64; 5] = [340_097, 340_341, 340_593, 340_597, 340_732];
 
 #[test]

@@ -110,17 +110,19 @@ const TRIANGLES: [Small; 4] = [
     ("u w = 0; for (u j = id * 3; j < id * 3 + 3; j++) { MARK; w += key[j & 4095]; } out[id & 4095] = w;", |_| 3),
 ];
 
-/// Other bodies of real programs, and how many marks iteration i runs there: rows of a sparse matrix, searches, ways out
-/// in several places, numbers that are halved, loops in loops, calls of itself, and locks.
+/// Other bodies of real programs, and how many marks iteration i runs there: rows of a sparse matrix, searches, ways
+/// out in several places, numbers that are halved, loops in loops, calls of itself, and locks.
 const OTHERS: [Small; 14] = [
     (
-        "int w = 0; for (u j = at[id & 4095]; j < at[(id & 4095) + 1]; j++) { MARK; w += key[j & 4095]; } out[id & 4095] = w;",
+        "int w = 0; for (u j = at[id & 4095]; j < at[(id & 4095) + 1]; j++) { MARK; w += key[j & 4095]; } \
+         out[id & 4095] = w;",
         mixed,
     ),
     ("for (u j = at[id & 4095]; j < at[(id & 4095) + 1]; j++) MARK;", mixed),
     ("u a = id / 7, b = id % 7; for (u j = a; j < a + b; j++) MARK; out[id & 4095] = a;", |i| i as u32 % 7),
     (
-        "if (key[id & 4095] & 1) continue; if (key[id & 4095] & 2) { TURNS(3); continue; } TURNS(mix(id)); out[id & 4095] = 1;",
+        "if (key[id & 4095] & 1) continue; if (key[id & 4095] & 2) { TURNS(3); continue; } TURNS(mix(id)); \
+         out[id & 4095] = 1;",
         |i| match mix(i) {
             of if of & 1 > 0 => 0,
             of if of & 2 > 0 => 3,
@@ -141,7 +143,8 @@ const OTHERS: [Small; 14] = [
     ("#pragma omp critical\n        { TURNS(mix(id)); out[3]++; }", mixed),
     ("TURNS(mix(id));\n#pragma omp atomic\n        out[3] += id;", mixed),
     (
-        "int row[8]; for (u j = 0; j < 8; j++) row[j] = key[(id + j) & 4095]; u m = mix(id); while (m--) { MARK; row[m & 7] += m; } out[id & 4095] = row[id & 7];",
+        "int row[8]; for (u j = 0; j < 8; j++) row[j] = key[(id + j) & 4095]; u m = mix(id); while (m--) { MARK; \
+         row[m & 7] += m; } out[id & 4095] = row[id & 7];",
         mixed,
     ),
     (

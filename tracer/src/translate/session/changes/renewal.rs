@@ -20,8 +20,8 @@ use crate::translate::layout::slot;
 use crate::translate::memory::space::Landing;
 use crate::translate::remote::{Lost, Result, VITAL};
 use crate::translate::session::Session;
+use crate::translate::session::handlers::postponed::Claim;
 use crate::translate::session::handlers::signals::is_fault;
-use crate::translate::session::handlers::storms::Claim;
 use crate::translate::session::processes::running;
 use crate::translate::session::state::{last_path, take_back_last};
 use crate::translate::session::thread::{Rested, SpaceId, Thread};
@@ -85,7 +85,7 @@ impl Session<'_> {
         let threads = || self.threads.values().filter(|thread| thread.space == id).count();
         let full = no_room || self.processes.takes_too_much(id, self.options.translation);
         let due = full && stops > STOPS_EACH * threads();
-        if !due && !(is_of_code && self.moments.now()) {
+        if !(due || is_of_code && self.moments.now()) {
             return Some(next);
         }
         if let Some(space) = self.processes.space_mut(id) {
