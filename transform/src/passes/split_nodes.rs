@@ -32,8 +32,8 @@
 //! The size may grow exponentially: a function stops growing at `growth` times its instructions, with a remark, and is
 //! left as it is then. So is one that takes too many steps.
 //! Functions with exceptions and the like are left, as `linearize` leaves them, and those in which lanes wait for what
-//! others do in them. The order of copies is our own, since
-//! the paper leaves it open in part; copies that neighbours could share are not shared.
+//! others do in them. The order of copies is our own, since the paper leaves it open in part; copies that neighbours
+//! could share are not shared.
 //!
 //! Source: Zhang and D'Hollander, *Using hammock graphs to structure programs*, IEEE TSE 30(4), 2004.
 

@@ -24,9 +24,10 @@
 //!
 //! # Limitation
 //! Functions with calls that must not depend on more branches than before (`convergent`) are left, as `split-nodes`
-//! leaves them, and so are functions that `linearize` would make more than `growth` times their size by its estimate:
-//! LLVM's guards and phis are as many. LLVM's pass works on regions with one entry and one exit, and leaves everything
-//! else unchanged. A remark names each function that is not structured afterwards.
+//! leaves them, and those in which lanes wait for what others do in them. So are functions that `linearize` would make
+//! more than `growth` times their size by its estimate: LLVM's guards and phis are as many. LLVM's pass works on
+//! regions with one entry and one exit, and leaves everything else unchanged. A remark names each function that is not
+//! structured afterwards.
 //!
 //! Source: LLVM 19, `llvm/lib/Transforms/Scalar/StructurizeCFG.cpp`.
 

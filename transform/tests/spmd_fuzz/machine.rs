@@ -5,7 +5,9 @@ use std::collections::HashMap;
 
 use flowgraph::{NodeId, PostDominators};
 use transform::Flow;
-use transform::llvm::{Comparison, Function, Instruction, Opcode, Value};
+use transform::llvm::{Function, Instruction, Opcode, Value};
+
+use crate::random::holds;
 
 /// A value; none is poison.
 pub type Word = Option<u64>;
@@ -242,22 +244,7 @@ impl<'m> Machine<'m> {
                 }
                 Some(address)
             }
-            LLVMICmp => {
-                let (a, b, w) = (get(0)?, get(1)?, bits(operands[0]));
-                let (sa, sb) = (signed(a, w), signed(b, w));
-                Some(u64::from(match i.comparison()? {
-                    Comparison::Equal => a == b,
-                    Comparison::NotEqual => a != b,
-                    Comparison::ULess => a < b,
-                    Comparison::ULessEqual => a <= b,
-                    Comparison::UGreater => a > b,
-                    Comparison::UGreaterEqual => a >= b,
-                    Comparison::SLess => sa < sb,
-                    Comparison::SLessEqual => sa <= sb,
-                    Comparison::SGreater => sa > sb,
-                    Comparison::SGreaterEqual => sa >= sb,
-                }))
-            }
+            LLVMICmp => Some(holds(i.comparison()?, get(0)?, get(1)?, bits(operands[0])).into()),
             opcode => {
                 let (a, b) = (get(0)?, get(1)?);
                 let (sa, sb) = (i128::from(signed(a, width)), i128::from(signed(b, width)));

@@ -8,10 +8,10 @@
 
 mod generate;
 mod machine;
+#[path = "../support/random.rs"]
+mod random;
 
 use std::collections::{BTreeMap, HashMap};
-use std::io::Write;
-use std::process::{Command, Stdio};
 
 use machine::{Machine, bits, mask};
 use transform::llvm::{Instruction, Module};
@@ -23,18 +23,7 @@ fn functions(seeds: std::ops::Range<u64>) -> Module {
     for seed in seeds {
         text += &generate::function(&format!("f{seed}"), seed);
     }
-    let mut child = Command::new("opt-19")
-        .args(["-passes=mem2reg,simplifycfg<no-sink-common-insts>", "-S", "-"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("opt-19 runs");
-    let mut input = child.stdin.take().unwrap();
-    let writer = std::thread::spawn(move || input.write_all(text.as_bytes()));
-    let output = child.wait_with_output().unwrap();
-    writer.join().unwrap().unwrap();
-    assert!(output.status.success(), "opt-19 refuses a random function");
-    Module::parse(&output.stdout, "random.ll").unwrap()
+    Module::parse(&random::in_ssa(text, "mem2reg,simplifycfg<no-sink-common-insts>"), "random.ll").unwrap()
 }
 
 /// How often which class was claimed of a value that ran, and what was wrong.

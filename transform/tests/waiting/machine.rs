@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use flowgraph::{NodeId, PostDominators};
 use transform::Flow;
-use transform::llvm::{Comparison, Function, Instruction, Module, Opcode, Value};
+use transform::llvm::{Function, Instruction, Module, Opcode, Value};
+
+use crate::random::holds;
 
 /// What became of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -274,20 +276,8 @@ impl<'m> Warp<'_, 'm> {
             LLVMOr => get(0) | get(1),
             LLVMXor => get(0) ^ get(1),
             LLVMICmp => {
-                let (a, b, width) = (get(0), get(1), operands[0].type_of().bits().unwrap_or(64));
-                let signed = |word: u64| ((word << (64 - width)) as i64) >> (64 - width);
-                u64::from(match i.comparison().expect("a comparison compares") {
-                    Comparison::Equal => a == b,
-                    Comparison::NotEqual => a != b,
-                    Comparison::ULess => a < b,
-                    Comparison::ULessEqual => a <= b,
-                    Comparison::UGreater => a > b,
-                    Comparison::UGreaterEqual => a >= b,
-                    Comparison::SLess => signed(a) < signed(b),
-                    Comparison::SLessEqual => signed(a) <= signed(b),
-                    Comparison::SGreater => signed(a) > signed(b),
-                    Comparison::SGreaterEqual => signed(a) >= signed(b),
-                })
+                let bits = operands[0].type_of().bits().unwrap_or(64);
+                u64::from(holds(i.comparison().expect("a comparison compares"), get(0), get(1), bits))
             }
             other => panic!("the machine does not know {other:?}"),
         })

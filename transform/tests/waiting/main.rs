@@ -7,11 +7,11 @@
 
 mod generate;
 mod machine;
+#[path = "../support/random.rs"]
+mod random;
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::ops::Range;
-use std::process::{Command, Stdio};
 
 use machine::{Order, Outcome, Program};
 use transform::llvm::Module;
@@ -34,18 +34,7 @@ const PASSES: [&str; 9] = [
 fn functions(seeds: Range<u64>) -> Vec<u8> {
     let mut text = generate::PRELUDE.to_owned();
     text.extend(seeds.map(generate::function));
-    let mut child = Command::new("opt-19")
-        .args(["-passes=mem2reg,simplifycfg<no-sink-common-insts>", "-S", "-"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("opt-19 runs");
-    let mut input = child.stdin.take().unwrap();
-    let writer = std::thread::spawn(move || input.write_all(text.as_bytes()));
-    let output = child.wait_with_output().unwrap();
-    writer.join().unwrap().unwrap();
-    assert!(output.status.success(), "opt-19 refuses a random function");
-    output.stdout
+    random::in_ssa(text, "mem2reg,simplifycfg<no-sink-common-insts>")
 }
 
 /// The first order in which a function hangs, of those that do not draw and of so many that do.

@@ -4,7 +4,9 @@
 use std::collections::HashMap;
 
 use transform::Flow;
-use transform::llvm::{Block, Comparison, Function, Instruction, Opcode, Value};
+use transform::llvm::{Block, Function, Instruction, Opcode, Value};
+
+use crate::random::holds;
 
 /// How lanes answer what they ask each other.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -220,20 +222,8 @@ impl<'m> Machine<'m> {
             }
             Opcode::LLVMSelect => return if get(0)? != 0 { get(1) } else { get(2) },
             Opcode::LLVMICmp => {
-                let (a, b) = (get(0)?, get(1)?);
-                let sign = |word: u64| (word as i64) << (64 - operands[0].type_of().bits().unwrap_or(64));
-                u64::from(match i.comparison()? {
-                    Comparison::Equal => a == b,
-                    Comparison::NotEqual => a != b,
-                    Comparison::ULess => a < b,
-                    Comparison::ULessEqual => a <= b,
-                    Comparison::UGreater => a > b,
-                    Comparison::UGreaterEqual => a >= b,
-                    Comparison::SLess => sign(a) < sign(b),
-                    Comparison::SLessEqual => sign(a) <= sign(b),
-                    Comparison::SGreater => sign(a) > sign(b),
-                    Comparison::SGreaterEqual => sign(a) >= sign(b),
-                })
+                let bits = operands[0].type_of().bits().unwrap_or(64);
+                u64::from(holds(i.comparison()?, get(0)?, get(1)?, bits))
             }
             Opcode::LLVMAdd => get(0)?.wrapping_add(get(1)?) & own,
             Opcode::LLVMSub => get(0)?.wrapping_sub(get(1)?) & own,

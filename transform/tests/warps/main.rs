@@ -8,10 +8,11 @@
 
 mod generate;
 mod machine;
+#[path = "../support/random.rs"]
+mod random;
 
 use std::collections::BTreeMap;
-use std::io::Write;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use machine::{Machine, Votes};
 use transform::llvm::Module;
@@ -27,18 +28,7 @@ fn functions(seeds: std::ops::Range<u64>) -> String {
                     define i32 @mix(i32 %a) noinline optnone {\n  ret i32 %a\n}\n"
         .to_owned();
     text.extend(seeds.map(generate::function));
-    let mut child = Command::new("opt-19")
-        .args(["-passes=mem2reg,simplifycfg", "-S", "-"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("opt-19 runs");
-    let mut input = child.stdin.take().unwrap();
-    let writer = std::thread::spawn(move || input.write_all(text.as_bytes()));
-    let output = child.wait_with_output().unwrap();
-    writer.join().unwrap().unwrap();
-    assert!(output.status.success(), "opt-19 refuses a random function");
-    String::from_utf8(output.stdout).unwrap()
+    String::from_utf8(random::in_ssa(text, "mem2reg,simplifycfg")).unwrap()
 }
 
 /// Runs each function before and after; how often lanes take turns, and how often they don't for which reason.

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use flowgraph::{LoopId, NodeId, reached};
 
-use super::loops::segment_of_place;
 use super::turns::{Finder, Turns};
 
 impl Finder<'_> {
@@ -20,17 +19,14 @@ impl Finder<'_> {
         let leads = reached(graph, loops.members(id).iter().copied(), |node| {
             graph.predecessors(node).iter().copied().filter(|from| !self.answers.contains(from))
         });
-        let answers = || {
-            self.answers.iter().filter(|node| {
-                loops.contains(id, **node) || { graph.successors(**node).iter().any(|next| leads[next.index()]) }
-            })
-        };
-        let inside = |node: &&NodeId| loops.contains(id, **node);
-        if answers().filter(inside).count() != 1 || answers().all(|node| loops.contains(id, *node)) {
+        let leads_on = |node: &NodeId| graph.successors(*node).iter().any(|next| leads[next.index()]);
+        let (inside, in_front): (Vec<NodeId>, Vec<NodeId>) =
+            self.answers.iter().copied().filter(leads_on).partition(|node| loops.contains(id, *node));
+        if inside.len() != 1 || in_front.is_empty() {
             return Turns { is_incomplete: true, ..turns };
         }
-        let goes = |node: &NodeId| graph.successors(*node).iter().copied().filter(|next| leads[next.index()]).collect();
-        let begins: BTreeSet<NodeId> = answers().flat_map(|node| -> Vec<NodeId> { goes(node) }).collect();
+        let sides = inside.iter().chain(&in_front).flat_map(|node| graph.successors(*node)).copied();
+        let begins: BTreeSet<NodeId> = sides.filter(|next| leads[next.index()]).collect();
         let before = reached(graph, begins.iter().copied().filter(|node| !loops.contains(id, *node)), |node| {
             graph.successors(node).iter().copied().filter(|next| !loops.contains(id, *next) && leads[next.index()])
         });
@@ -45,7 +41,7 @@ impl Finder<'_> {
     pub(super) fn is_first_of(&self, id: LoopId) -> Option<LoopId> {
         let (loops, graph) = (self.loops, self.loops.graph());
         let around: Vec<NodeId> = loops.outside(id).map(|outer| loops.header(outer)).collect();
-        let ends = self.ends(id, &segment_of_place(self.segments));
+        let ends = self.ends(id);
         let is_test = |node: NodeId| {
             if loops.contains(id, node) { ends.contains(&node) } else { self.tests.of(node).is_some() }
         };
@@ -77,7 +73,6 @@ impl Finder<'_> {
     /// next such test.
     pub(super) fn look_before(&self, id: LoopId, entries: &BTreeSet<NodeId>, turns: &mut Turns) {
         let (loops, graph) = (self.loops, self.loops.graph());
-        let of_place = segment_of_place(self.segments);
         let around: Vec<LoopId> = loops.outside(id).collect();
         // A way back to the beginning of a loop around this one leads to its next turn.
         let goes_on = |from: NodeId, to: NodeId| {
@@ -150,7 +145,7 @@ impl Finder<'_> {
                 let is_stepped = self.tests.of(*next).is_some_and(|of| of.is_stepped || is_dealt && of.is_counted);
                 // An iteration stands between them only where more is done than to compare.
                 let between = || behind_it(*goes, &|node| in_front(node) && node != *next);
-                let does = |node: NodeId| self.does_more(node, &of_place);
+                let does = |node: NodeId| self.does_more(node);
                 behind.contains(next)
                     && (next != test || is_in_loop(*next))
                     && is_stepped
@@ -180,7 +175,7 @@ impl Finder<'_> {
                         }
                     } else if !first.iter().any(|node| graph.successors(*node).iter().any(|to| next.contains(to))) {
                         turns.aside.extend(first);
-                    } else if self.does_more(from, &of_place) {
+                    } else if self.does_more(from) {
                         // Without one of them the loop is reached, too: then these may be iterations or not.
                         turns.is_incomplete = true;
                     } else {

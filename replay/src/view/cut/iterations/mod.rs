@@ -122,10 +122,12 @@ pub(in crate::view) fn into_turns(
     }
     let deals_each = |id: LoopId| given.cyclic.contains(&id) || one_each.contains(&id);
     let writes = |segment: SegmentId| view.plan.writes.is_set(segment, segments);
+    let of_place = loops::segment_of_place(segments);
     let finder = Finder {
         loops: &loops,
         flow,
         segments,
+        of_place: &of_place,
         tests: &given.tests,
         given: &given.loops,
         cyclic: &given.cyclic,

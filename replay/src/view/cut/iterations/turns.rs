@@ -14,7 +14,7 @@ use trace_format::Kind;
 
 use super::branches::Tests;
 use super::copies::Copies;
-use super::loops::{LoopsOf, segment_of_place};
+use super::loops::LoopsOf;
 
 /// Where turns of a loop begin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -64,6 +64,8 @@ pub(super) struct Finder<'a> {
     pub loops: &'a LoopsOf<'a>,
     pub flow: &'a ControlFlow,
     pub segments: &'a SegmentTable,
+    /// By node: its segment.
+    pub of_place: &'a [SegmentId],
     pub tests: &'a Tests,
     /// The loops that turn by what a runtime gave.
     pub given: &'a [LoopId],
@@ -85,14 +87,13 @@ impl Finder<'_> {
     /// The turns of a loop, and the iterations in front of it.
     pub(super) fn turns(&self, id: LoopId) -> Turns {
         let (loops, graph) = (self.loops, self.loops.graph());
-        let of_place = segment_of_place(self.segments);
         let header = loops.header(id);
         let mut turns = Turns::default();
-        for test in &self.ends(id, &of_place) {
+        for test in &self.ends(id) {
             let (inside, outside): (Vec<NodeId>, Vec<NodeId>) =
                 graph.successors(*test).iter().partition(|next| loops.contains(id, **next));
             // Each lane may have had another one behind.
-            let turns_on = |next| self.is_next(*test) && next == header || self.is_copy(*test, &of_place);
+            let turns_on = |next| self.is_next(*test) && next == header || self.is_copy(*test);
             let is_given = !self.by_chunks.contains(&id);
             let next = match &inside[..] {
                 [next] if !outside.is_empty() || is_given && turns_on(*next) => next,
@@ -102,8 +103,8 @@ impl Finder<'_> {
             let is_ahead = *next != header && ahead.contains(test);
             let ahead: Vec<NodeId> = ahead.into_iter().take_while(|node| node != test).chain([*test]).collect();
             // An iteration that finds nothing to do only looks, and counts before the test.
-            let works = |node: &&NodeId| self.does_more(**node, &of_place);
-            let row: Vec<SegmentId> = ahead.iter().map(|node| of_place[node.index()]).collect();
+            let works = |node: &&NodeId| self.does_more(**node);
+            let row: Vec<SegmentId> = ahead.iter().map(|node| self.of_place[node.index()]).collect();
             let is_idle = || {
                 self.counts_on(&row)
                     && !loops.members(id).iter().filter(|node| !ahead.contains(node)).any(|n| works(&n))
@@ -111,7 +112,7 @@ impl Finder<'_> {
             if is_ahead && !ahead.iter().any(|node| works(&node)) && !is_idle() {
                 turns.aside.extend(ahead);
                 turns.begins.insert(*next);
-            } else if let Some((steps, behind)) = self.steps(*next, id, &of_place) {
+            } else if let Some((steps, behind)) = self.steps(*next, id) {
                 turns.aside.extend(steps);
                 turns.begins.insert(behind);
             } else {
@@ -128,7 +129,7 @@ impl Finder<'_> {
             turns.may_be_chunks = true;
             let inner: Vec<NodeId> = loops.members(id).iter().copied().filter(is_inner).collect();
             for test in inner {
-                self.split(id, test, &of_place, &mut turns);
+                self.split(id, test, &mut turns);
             }
             turns.is_incomplete = true;
         }
@@ -144,11 +145,11 @@ impl Finder<'_> {
         turns.begins.retain(|node| !turns.aside.contains(node));
         // What goes on to where a turn begins, and does nothing else, is none.
         for node in turns.begins.clone() {
-            let row = self.row(node, &of_place, &turns.begins);
+            let row = self.row(node, &turns.begins);
             if let [next] = graph.successors(row[row.len() - 1])
                 && turns.begins.contains(next)
                 && !row.contains(next)
-                && !row.iter().any(|one| entries.contains(one) || self.does_more(*one, &of_place))
+                && !row.iter().any(|one| entries.contains(one) || self.does_more(*one))
             {
                 turns.begins.remove(&node);
                 turns.aside.extend(row);
@@ -156,13 +157,13 @@ impl Finder<'_> {
         }
         // A turn that begins by counting would differ from the first, which enters behind that.
         for node in turns.begins.clone() {
-            let row = self.row(node, &of_place, &entries);
+            let row = self.row(node, &entries);
             let is_last = |from: &NodeId| row.last() == Some(from) || !loops.contains(id, *from);
             if let [next] = graph.successors(row[row.len() - 1])
                 && entries.contains(next)
                 && !turns.aside.contains(next)
                 && graph.predecessors(*next).iter().all(is_last)
-                && row.iter().all(|one| !entries.contains(one) && self.only_counts(of_place[one.index()]))
+                && row.iter().all(|one| !entries.contains(one) && self.only_counts(self.of_place[one.index()]))
             {
                 turns.begins.remove(&node);
                 turns.begins.insert(*next);
@@ -177,7 +178,7 @@ impl Finder<'_> {
     /// Where the loop over chunks and the one in it are one: turns that would begin with the inner test begin behind
     /// it, on the side that comes back to it before the outer one, where the other does nothing but go on to the next
     /// chunk.
-    fn split(&self, id: LoopId, test: NodeId, of_place: &[SegmentId], turns: &mut Turns) {
+    fn split(&self, id: LoopId, test: NodeId, turns: &mut Turns) {
         let (loops, graph) = (self.loops, self.loops.graph());
         let is_outer = |node: NodeId| {
             self.tests.of(node).is_some() && graph.successors(node).iter().any(|next| !loops.contains(id, *next))
@@ -194,7 +195,9 @@ impl Finder<'_> {
         let ([body], [end]) = (&body[..], &ends[..]) else { return };
         let behind = before_outer(*end);
         let steps: Vec<NodeId> = graph.nodes().filter(|node| behind[node.index()]).collect();
-        if !turns.begins.contains(&test) || [test].iter().chain(&steps).any(|node| self.works(of_place[node.index()])) {
+        if !turns.begins.contains(&test)
+            || [test].iter().chain(&steps).any(|node| self.works(self.of_place[node.index()]))
+        {
             return;
         }
         turns.begins.remove(&test);
@@ -206,15 +209,14 @@ impl Finder<'_> {
 
     /// The branches of a loop that ask whether its turns go on. Where two numbers tell that, one that compares with a
     /// constant does not: an iteration finds its own number to be 0, as the last one does of a share that counts down.
-    pub(super) fn ends(&self, id: LoopId, of_place: &[SegmentId]) -> BTreeSet<NodeId> {
+    pub(super) fn ends(&self, id: LoopId) -> BTreeSet<NodeId> {
         let (loops, graph) = (self.loops, self.loops.graph());
         let tests = || loops.members(id).iter().copied().filter(|node| self.tests.of(*node).is_some());
         let leaves = |node: NodeId| graph.successors(node).iter().any(|next| !loops.contains(id, *next));
         let is_of_two = |node: NodeId| self.tests.of(node).is_some_and(|test| test.is_of_two);
         let turns = |node: NodeId| graph.successors(node) == [loops.header(id)];
-        let tells = |node: NodeId| {
-            leaves(node) && is_of_two(node) || turns(node) && self.is_next(node) || self.is_copy(node, of_place)
-        };
+        let tells =
+            |node: NodeId| leaves(node) && is_of_two(node) || turns(node) && self.is_next(node) || self.is_copy(node);
         let by_two = !self.by_chunks.contains(&id) && tests().any(tells);
         tests().filter(|node| is_of_two(*node) || !by_two).collect()
     }
@@ -225,10 +227,10 @@ impl Finder<'_> {
     }
 
     /// Whether such a test is a copy of one at the end of a loop.
-    fn is_copy(&self, node: NodeId, of_place: &[SegmentId]) -> bool {
+    fn is_copy(&self, node: NodeId) -> bool {
         let graph = self.loops.graph();
         let test = |node: NodeId| {
-            let mut code = self.segments.listing(of_place[node.index()]).iter().flatten();
+            let mut code = self.segments.listing(self.of_place[node.index()]).iter().flatten();
             code.rfind(|one| one.operation() == Operation::Compare)
         };
         let Some(own) = test(node).filter(|_| self.is_next(node)) else { return false };
@@ -251,14 +253,14 @@ impl Finder<'_> {
     }
 
     /// What stands in a row from here on, before any of `ends`, and neither calls nor writes: it may have been cut.
-    fn row(&self, from: NodeId, of_place: &[SegmentId], ends: &BTreeSet<NodeId>) -> Vec<NodeId> {
+    fn row(&self, from: NodeId, ends: &BTreeSet<NodeId>) -> Vec<NodeId> {
         let graph = self.loops.graph();
         let mut row = vec![from];
         while let [next] = graph.successors(row[row.len() - 1])
             && graph.predecessors(*next).len() == 1
             && !row.contains(next)
             && !ends.contains(next)
-            && !self.works(of_place[next.index()])
+            && !self.works(self.of_place[next.index()])
         {
             row.push(*next);
         }
@@ -268,12 +270,12 @@ impl Finder<'_> {
     /// Where code from here on only counts on to the next iteration, row by row: that code, and where it ends.
     ///
     /// Example: `x += 1; if (x == W) { y += 1; x = 0; }`, as gcc makes of `collapse(2)`.
-    fn steps(&self, from: NodeId, id: LoopId, of_place: &[SegmentId]) -> Option<(BTreeSet<NodeId>, NodeId)> {
+    fn steps(&self, from: NodeId, id: LoopId) -> Option<(BTreeSet<NodeId>, NodeId)> {
         let (loops, graph) = (self.loops, self.loops.graph());
-        let row = self.row(from, of_place, &BTreeSet::new());
+        let row = self.row(from, &BTreeSet::new());
         let last = row[row.len() - 1];
         let join = self.flow.immediate_post_dominator(PlaceId(last.0)).and_then(|pc| loops.node_at(pc))?;
-        let segments: Vec<SegmentId> = row.iter().map(|node| of_place[node.index()]).collect();
+        let segments: Vec<SegmentId> = row.iter().map(|node| self.of_place[node.index()]).collect();
         if !loops.contains(id, join) || !self.counts_on(&segments) {
             return None;
         }
@@ -281,7 +283,7 @@ impl Finder<'_> {
         while let Some(node) = left.pop() {
             for next in graph.successors(node).iter().filter(|next| **next != join) {
                 let turns = loops.around(*next).next() != Some(id);
-                let segment = of_place[next.index()];
+                let segment = self.of_place[next.index()];
                 let does = self.works(segment) || self.looks.contains(next) || self.reads_one_of(segment);
                 let is_idle = loops.contains(id, *next) && !turns && !does;
                 if !is_idle || self.tests.of(*next).is_some() || steps.len() > MOST_STEPS {
@@ -292,7 +294,7 @@ impl Finder<'_> {
                 }
             }
         }
-        let resets = |node: &NodeId| !row.contains(node) && self.resets(of_place[node.index()]);
+        let resets = |node: &NodeId| !row.contains(node) && self.resets(self.of_place[node.index()]);
         steps.iter().any(resets).then_some((steps, join))
     }
 
@@ -334,8 +336,8 @@ impl Finder<'_> {
     }
 
     /// Whether a node calls, writes, reads what is an iteration's own, or works with vectors.
-    pub(super) fn does_more(&self, node: NodeId, of_place: &[SegmentId]) -> bool {
-        let segment = of_place[node.index()];
+    pub(super) fn does_more(&self, node: NodeId) -> bool {
+        let segment = self.of_place[node.index()];
         let is_of_vectors =
             |instruction: Instruction| instruction.uses().iter().any(|used| !used.part.register.is_general());
         self.works(segment)

@@ -10,8 +10,7 @@
 //! ago is held back, with all that follow, until the thread has run for a moment; then it is sent again. So a program
 //! always makes progress between two signals, however slow they are. That moment is the longer, the more handlers are
 //! open, and lasts until few are: those that interrupt each other fill the stack where none of them ends. What is held
-//! back counts as waiting: of the
-//! standard signals one of each kind is kept, as the kernel does.
+//! back counts as waiting: of the standard signals one of each kind is kept, as the kernel does.
 
 use std::time::{Duration, Instant};
 
